@@ -33,9 +33,11 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
+enum { ANY_END = -1 };	/* in expect[]: the group has failed already */
+
 struct mp_shared {
 	_Atomic pid_t pid[MP_MAX];
-	_Atomic int expect[MP_MAX];	/* signal that is no failure, or 0 */
+	_Atomic int expect[MP_MAX];	/* signal it must end by, 0, or: */
 	_Atomic unsigned arrived, phase; /* mp_barrier() */
 };
 
@@ -47,7 +49,7 @@ struct mp {
 	int pidfd[MP_MAX];	/* parent only */
 	int ended[MP_MAX];	/* parent only: reaped */
 	timer_t timer;
-	char dir[64];
+	char dir[192];
 	char *old_dir;
 };
 
@@ -151,6 +153,9 @@ static void on_deadline(int sig)
 	for (i = 0; i < mp->n; i++)
 		if (!mp->ended[i])
 			kill(mp->sh->pid[i], SIGKILL);
+	for (i = 0; i < mp->n; i++)
+		if (!mp->ended[i])
+			waitpid(mp->sh->pid[i], NULL, 0);
 	_exit(1);
 }
 
@@ -184,7 +189,9 @@ static void dir_create(struct mp *mp)
 	const char *old = getenv("ROSM_DIR"), *tmp = getenv("TMPDIR");
 
 	mp->old_dir = old ? strdup(old) : NULL;
-	strcpy(mp->dir, "/dev/shm/rosm-test.XXXXXX");
+	/* Inside the one of run-test, which removes it if this program cannot. */
+	CHECK_LT(snprintf(mp->dir, sizeof(mp->dir), "%s/group.XXXXXX",
+			  old && *old ? old : "/dev/shm"), sizeof(mp->dir));
 	if (!mkdtemp(mp->dir)) {
 		CHECK_LT(snprintf(mp->dir, sizeof(mp->dir),
 				  "%s/rosm-test.XXXXXX", tmp ? tmp : "/tmp"),
@@ -237,6 +244,17 @@ static _Noreturn void worker_main(struct mp *mp, int rank, mp_fn fn, void *arg)
 	_exit(rc ? 1 : 0);
 }
 
+static void end_all(struct mp *mp)
+{
+	int i;
+
+	for (i = 0; i < mp->n; i++)
+		if (!mp->ended[i]) {
+			kill(mp->sh->pid[i], SIGKILL);
+			mp->sh->expect[i] = ANY_END;
+		}
+}
+
 struct mp *mp_start(int n, mp_fn fn, void *arg)
 {
 	int ends[MP_MAX + 1][MP_MAX + 1];
@@ -248,8 +266,7 @@ struct mp *mp_start(int n, mp_fn fn, void *arg)
 	CHECK_GE(n, 1);
 	CHECK_LE(n, MP_MAX);
 	if (mp_current) {	/* its test was left by a failed assertion */
-		for (i = 0; i < mp_current->n; i++)
-			mp_kill(mp_current, i);
+		end_all(mp_current);
 		mp_finish(mp_current);
 	}
 	if (!getrlimit(RLIMIT_NOFILE, &rl) && rl.rlim_cur < rl.rlim_max) {
@@ -330,7 +347,8 @@ static int judge(struct mp *mp, int rank, int status)
 {
 	int want = mp->sh->expect[rank];
 
-	if (WIFSIGNALED(status) && WTERMSIG(status) == want)
+	if (want == ANY_END ||
+	    (WIFSIGNALED(status) && WTERMSIG(status) == want))
 		return 0;
 	if (want && WIFEXITED(status))
 		fprintf(stderr, "mp: rank %d ended with status %d, wanted %s\n",
@@ -366,11 +384,9 @@ int mp_finish(struct mp *mp)
 		}
 		for (i = 0; i < mp->n; i++)
 			if (!mp->ended[i] && pfd[i].revents &&
-			    judge(mp, i, mp_wait(mp, i)) && !rc) {
+			    judge(mp, i, mp_wait(mp, i))) {
 				rc = -1;
-				for (left = 0; left < mp->n; left++)
-					if (!mp->ended[left])
-						mp_kill(mp, left);
+				end_all(mp);
 			}
 	}
 	timer_delete(mp->timer);
