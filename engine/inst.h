@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The instance: this engine's presence on the node. One per process and
+ * engine copy (each face links its own), made at the first rosm_ctx_open,
+ * gone with the last close. It owns the directory slot, two segments, their
+ * heaps, and the table of peers.
+ *
+ * What must exist once a process whatever the number of engine copies (the
+ * directory's fd with its lock bytes, fork handlers, the membarrier
+ * registration) lies in the process block, found through an ELF note
+ * (engine/process.c).
+ *
+ * Lock: inst->lock guards peers[], qps[] and the lists; see docs/locking.md.
+ */
+#ifndef ROSM_INST_H
+#define ROSM_INST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/directory.h"
+#include "engine/wire/segment.h"
+#include "util/list.h"
+#include "util/lock.h"
+#include "util/shm.h"
+#include "util/shmalloc.h"
+
+struct rosm_peer;
+struct rosm_qp;
+struct rosm_rd;
+
+struct rosm_inst {
+	uint64_t who;
+	uint32_t slot;
+	uint32_t gen;
+	uint32_t refs;			/* open contexts */
+	struct rosm_dir *dir;
+	struct ru_shm rw;
+	struct ru_shm ro;
+	struct rosm_wire_rw *rwh;
+	struct rosm_wire_ro *roh;
+	struct rosm_wire_qp *qpd;	/* descriptors, ro */
+	struct rosm_wire_qpctl *qpc;	/* control blocks, rw */
+	struct rosm_wire_mr *mrs;
+	struct ru_shmalloc rw_heap;
+	struct ru_shmalloc ro_heap;
+
+	struct ru_lock lock;
+	struct rosm_peer *self;
+	_Atomic(struct rosm_peer *) peers[ROSM_WIRE_INSTANCES];	/* by slot */
+	struct ru_list peer_list;	/* attached, living */
+	struct ru_list dead_list;	/* proven dead, to be reaped */
+	int watch_fd;			/* epoll over the peers' pidfds */
+	uint64_t next_watch_ns;
+	atomic_uint dead_count;		/* peers in dead_list */
+
+	/* data path (qp.c, rd.c, cq.c, channel.c, ctx.c own these) */
+	struct rosm_qp **qps;		/* by index, ROSM_WIRE_QPS */
+	struct ru_list qp_busy;		/* QPs whose send queue waits */
+	struct ru_lock busy_lock;
+	atomic_uint busy_count;
+	struct ru_list rds;
+	struct ru_list ctxs;
+	struct ru_list cqs;
+	struct ru_list channels;
+	uint64_t naks_seen;
+};
+
+/* The instance of this process; NULL before the first open and in a child. */
+struct rosm_inst *rosm_inst_current(void);
+int rosm_inst_get(struct rosm_inst **inst_out);
+void rosm_inst_put(struct rosm_inst *inst);
+
+/*
+ * Commit table entries: QP descriptor + control block i, MR entry i. Pages
+ * once committed stay. -ENOMEM.
+ */
+int rosm_inst_commit_qp(struct rosm_inst *inst, uint32_t index);
+int rosm_inst_commit_mr(struct rosm_inst *inst, uint32_t index);
+
+#endif
