@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Every script passes shellcheck.
+. "$(dirname "$0")/lib.sh"
+
+command -v shellcheck > /dev/null || { echo "no shellcheck here"; exit 77; }
+cd "$root" || exit 99
+for f in $(scripts); do
+	timeout -k 2 60 shellcheck -x -P SCRIPTDIR -e SC1091 "$f" \
+		>> "$tmp/findings" 2>&1
+done
+lint_end
