@@ -47,9 +47,9 @@ const char *ru_param_type_name(enum ru_param_type type);
 
 /*
  * What the environment says, unchecked: NULL when neither name is set.
- * *var_out (unless NULL) is which of the two names was found.
+ * *alias_out (unless NULL) says that it came by the name FI_ROSM_X.
  */
-const char *ru_param_raw(const struct ru_param *p, const char **var_out);
+const char *ru_param_raw(const struct ru_param *p, bool *alias_out);
 
 /*
  * Parses text as a value of p (numbers, bool as 0/1, enum as index; 0 for a
