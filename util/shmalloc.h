@@ -53,7 +53,7 @@ int ru_shmalloc_init(struct ru_shmalloc *a, struct ru_shm *shm,
 void ru_shmalloc_fini(struct ru_shmalloc *a);
 
 /*
- * align: a power of two from 1 to 2 MiB; anything below a cache line means a
+ * align: of the offset, a power of two up to 2 MiB; below a cache line means a
  * cache line. Zeroed and committed. *off_out is never 0. 0, -EINVAL (len 0,
  * bad align), -ENOMEM (no pages, or the segment is full).
  */
