@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The list of devices: ours first, then the system's. Ours are a static table
+ * and outlive any list; the system's list is kept beside the merged one and
+ * given back with it. A device belongs to us if it lies in the table.
+ */
+#include <config.h>
+
+#include "verbs-compat/passthru.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What ibv_get_device_list returns points to dev[]. */
+struct device_list {
+	struct ibv_device **sys_list;
+	struct ibv_device *dev[];
+};
+
+int rvc_devices(struct rvc_device **table_out)
+{
+	static struct rvc_device table[1];
+
+	*table_out = table;
+	return 0;
+}
+
+RVC_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct rvc_device *own;
+	struct ibv_device **sys_list;
+	struct device_list *list;
+	int n_own, n_sys;
+
+	n_own = rvc_devices(&own);
+	sys_list = rvc_sys_device_list(&n_sys);
+	list = calloc(1, sizeof(*list) +
+			 (n_own + n_sys + 1) * sizeof(list->dev[0]));
+	if (!list) {
+		if (sys_list)
+			rvc_sys.ibv_free_device_list(sys_list);
+		if (num_devices)
+			*num_devices = 0;
+		return rvc_null(ENOMEM);
+	}
+	list->sys_list = sys_list;
+	for (int i = 0; i < n_own; i++)
+		list->dev[i] = &own[i].ibdev;
+	if (n_sys)
+		memcpy(&list->dev[n_own], sys_list,
+		       n_sys * sizeof(list->dev[0]));
+	if (num_devices)
+		*num_devices = n_own + n_sys;
+	return list->dev;
+}
+
+RVC_EXPORT void ibv_free_device_list(struct ibv_device **dev)
+{
+	struct device_list *list;
+
+	if (!dev)
+		return;
+	list = (void *)((char *)dev - offsetof(struct device_list, dev));
+	if (list->sys_list)
+		rvc_sys.ibv_free_device_list(list->sys_list);
+	free(list);
+}
+
+RVC_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+RVC_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	if (!rvc_own_device(device))
+		return rvc_sys.ibv_get_device_guid(device);
+	errno = EOPNOTSUPP;
+	return 0;
+}
+
+/* Indexes are the kernel's, which does not know ours: ibv_get_device_index(3). */
+RVC_EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	if (!rvc_own_device(device))
+		return rvc_sys.ibv_get_device_index(device);
+	return -1;
+}
