@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Words that have a better way: volatile (atomics), packed (wire layouts),
-# killing by name (by pid), calls that end or print from a library.
+# killing by name (by pid), calls that exit or print in a library.
 . "$(dirname "$0")/lib.sh"
 
 ban() { # files, extended regexp, exception, why
@@ -18,8 +18,8 @@ product=$(echo "$code" | grep -E '^(util|engine|prov|verbs-compat)/')
 ban "$code" '\bvolatile\b' 'asm|^[0-9]+:[[:space:]]*(/?\*|//)' 'use <stdatomic.h>'
 ban "$code" '__packed|attribute__\(\(packed' '^$' 'use explicit padding'
 ban "$code" '\b(TODO|FIXME|XXX)\b' '^$' 'say it in an issue'
-ban "$product" '\b(exit|abort|printf|puts)[[:space:]]*\(' \
-	'^[0-9]+:[[:space:]]*(/?\*|//)|_exit' 'a library neither ends nor prints'
+ban "$product" '\b(exit|printf|puts)[[:space:]]*\(' \
+	'^[0-9]+:[[:space:]]*(/?\*|//)|_exit' 'a library neither exits nor prints'
 ban "$(scripts | grep -v '^tests/lint/')" '\b(pkill|killall)\b' \
 	'^$' 'kill by pid'
 lint_end

@@ -84,7 +84,7 @@ fails wire 'not asserted' engine/wire/b.h "$spdx" \
 	'struct rosm_wire_b {' '	uint32_t n;' '};'
 fails habits 'stdatomic' util/b.c "$spdx" 'volatile int b;'
 fails habits 'padding' util/b.c "$spdx" 'struct b { } __packed;'
-fails habits 'neither ends' engine/b.c "$spdx" '	exit(1);'
+fails habits 'neither exits' engine/b.c "$spdx" '	exit(1);'
 fails habits 'by pid' kill.sh '#!/bin/sh' 'pkill -f x'
 if command -v shellcheck > /dev/null; then
 	passes shellcheck
