@@ -6,6 +6,7 @@
 #ifndef ROSM_DIRECTORY_H
 #define ROSM_DIRECTORY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +21,8 @@ struct rosm_dir {
 	struct rosm_wire_dir_key *names;
 	struct rosm_wire_dir_totals *totals;
 	struct rosm_wire_dir_ended *ended;
-	bool private_fd;	/* mapped for looking only (rosm stat) */
+	void *map;		/* ROSM_DIR_SIZE bytes */
+	_Atomic uint32_t qpn_hint;	/* lowest index that may be free */
 };
 
 enum rosm_dir_table { ROSM_DIR_T_QPN, ROSM_DIR_T_NAME };
@@ -32,11 +34,25 @@ enum rosm_dir_table { ROSM_DIR_T_QPN, ROSM_DIR_T_NAME };
  */
 int rosm_dir_get(struct rosm_dir **dir_out);
 
-/* Claim a free or dead slot: its lock byte, a new generation. -ENOSPC. */
+/* As rosm_dir_get(), but -ENOENT when there is none (rosm stat, clean). */
+int rosm_dir_look(struct rosm_dir **dir_out);
+
+/*
+ * Claim a free or dead slot: its lock byte, a new generation; its state is 0
+ * and nothing but gen is set. -ENOSPC; -EAGAIN: the directory was cleaned
+ * away meanwhile, get it again.
+ */
 int rosm_dir_claim(struct rosm_dir *dir, uint32_t *slot_out, uint32_t *gen_out);
+/*
+ * End the instance: state 2, lock byte let go. Afterwards others take it for
+ * dead, so nothing of theirs may still be mapped here.
+ */
 void rosm_dir_release(struct rosm_dir *dir, uint32_t slot, uint32_t gen);
 
-/* Whether that instance still lives: proof by generation or lock byte. */
+/*
+ * Whether that instance still lives: false is a proof, by generation, state
+ * or lock byte. At most one system call.
+ */
 bool rosm_dir_alive(struct rosm_dir *dir, uint64_t who);
 
 /*

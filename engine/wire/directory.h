@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The directory: one sparse file of fixed size per user that names the
- * instances of a node and what belongs to them.
+ * The directory: one file of fixed size per user, its blocks allocated at
+ * creation, that names the instances of a node and what belongs to them.
  *
  * Owner: nobody; every process of the user maps it read-write. Life is not in
  * the bytes but in the lock byte of a slot (POSIX lock at ROSM_DIR_LOCK_BASE +
@@ -34,9 +34,16 @@ struct rosm_wire_dir_head {
 static_assert(sizeof(struct rosm_wire_dir_head) == 64, "layout");
 
 /*
+ * magic is 0 while the file is being made, and while `rosm clean` finds out
+ * whether it may go: who claims a slot takes its lock byte first and reads
+ * magic then; 0 means that the file may be gone, start again.
+ */
+
+/*
  * One instance. Written by the holder of the slot's lock byte only, but for
- * knock. gen is stored last (release) when the slot is claimed; while it is
- * being written the slot's state is 0.
+ * knock. A claimer stores state 0, then gen (release): from here the former
+ * generation is over. It fills the rest and stores state 1 (release) last.
+ * Readers load gen, state (both acquire), the rest, and gen again.
  *
  *  line 0: gen, state, process identity
  *  line 1: where its segments are
@@ -71,11 +78,15 @@ static_assert(offsetof(struct rosm_wire_dir_inst, rw_fd) == 64, "line 1");
 static_assert(offsetof(struct rosm_wire_dir_inst, knock) == 128, "line 2");
 
 /*
- * A key that an instance owns: word = key << 40 | who, 0 when never used;
- * aux = a hint private to the table (QPN: index in the owner's QP table),
- * checked by the reader against the owner's segment. An entry lives within
- * ROSM_DIR_WINDOW places of key & mask.
+ * A key that an instance owns: word = key << 40 | who, 0 when free; aux = a
+ * hint private to the table (QPN: index in the owner's QP table), checked by
+ * the reader against the owner's segment. An entry lives within
+ * ROSM_DIR_WINDOW places of key & mask. While aux is being written the key is
+ * ROSM_DIR_KEY_BUSY (no QPN: it is the multicast one), so word and aux
+ * belong together where word is the same before and after aux was read.
  */
+#define ROSM_DIR_KEY_BUSY	0xffffffu
+
 struct rosm_wire_dir_key {
 	_Atomic uint64_t word;
 	_Atomic uint64_t aux;
@@ -107,7 +118,9 @@ static_assert(sizeof(struct rosm_wire_dir_ended) == 128, "layout");
 #define ROSM_DIR_SIZE		(ROSM_DIR_ENDED_OFF + 4096u + \
 				 ROSM_DIR_ENDED * 128u)
 
-/* at ROSM_DIR_ENDED_OFF: count of ended ever, then totals, then the ring */
+#define ROSM_DIR_RING_OFF	(ROSM_DIR_ENDED_OFF + 4096u)
+
+/* at ROSM_DIR_ENDED_OFF: count of ended ever, totals; ring at RING_OFF */
 struct rosm_wire_dir_totals {
 	_Atomic uint64_t ended;		/* processes that ended in order */
 	uint64_t pad[7];

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The process block, its note and its fork handlers; see process.h.
+ *
+ * rosm_process_block is what a copy offers as home; only the home's is used.
+ * The pointer to the home is cached per copy; two threads that race to fill
+ * it find the same block.
+ */
+#include <config.h>
+
+#include "engine/process.h"
+
+#include "engine/dirpriv.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+extern struct rosm_process rosm_process_block;
+struct rosm_process rosm_process_block
+	__attribute__((used, visibility("hidden"))) = {
+	.bytes = sizeof(struct rosm_process),
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+#define STR_(x)	#x
+#define STR(x)	STR_(x)
+
+/* name size, payload size, type, name, payload: all are multiples of 4 */
+__asm__("	.pushsection .note.rosm, \"a\", %note\n"
+	"	.balign 4\n"
+	"	.long 5, 8, " STR(ROSM_PROCESS_LAYOUT) "\n"
+	"	.asciz \"rosm\"\n"
+	"	.balign 4\n"
+	"	.quad rosm_process_block - .\n"
+	"	.popsection\n");
+
+struct search {
+	struct rosm_process *home;
+	unsigned int other_layout;	/* of a block we cannot share */
+};
+
+static void search_notes(struct search *s, const char *p, size_t len)
+{
+	const ElfW(Nhdr) *n;
+	size_t name_len, desc_len;
+	int64_t rel;
+
+	while (len >= sizeof(*n)) {
+		n = (const ElfW(Nhdr) *)p;
+		name_len = ((size_t)n->n_namesz + 3) & ~(size_t)3;
+		desc_len = ((size_t)n->n_descsz + 3) & ~(size_t)3;
+		if (name_len > len - sizeof(*n) ||
+		    desc_len > len - sizeof(*n) - name_len)
+			return;
+		p += sizeof(*n);
+		if (n->n_namesz == 5 && !memcmp(p, "rosm", 5) &&
+		    n->n_descsz == sizeof(rel)) {
+			if (n->n_type != ROSM_PROCESS_LAYOUT) {
+				s->other_layout = n->n_type;
+			} else if (!s->home) {
+				memcpy(&rel, p + name_len, sizeof(rel));
+				s->home = (struct rosm_process *)
+					((uintptr_t)p + name_len +
+					 (uintptr_t)rel);
+			}
+		}
+		p += name_len + desc_len;
+		len -= sizeof(*n) + name_len + desc_len;
+	}
+}
+
+static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	int i;
+
+	(void)size;
+	for (i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_NOTE)
+			search_notes(arg, (const char *)info->dlpi_addr +
+					     info->dlpi_phdr[i].p_vaddr,
+				     info->dlpi_phdr[i].p_memsz);
+	return 0;
+}
+
+static struct rosm_process *home_find(void)
+{
+	static _Atomic(struct rosm_process *) found;
+	struct search s = { 0 };
+	struct rosm_process *p;
+
+	p = atomic_load_explicit(&found, memory_order_acquire);
+	if (p)
+		return p;
+	dl_iterate_phdr(search_object, &s);
+	if (s.other_layout) {
+		RU_ERR("process", "another rosm library in this process has "
+		       "layout %u, this one %u: they cannot work together",
+		       s.other_layout, (unsigned int)ROSM_PROCESS_LAYOUT);
+		return NULL;
+	}
+	/* An object without program headers (static, stripped): our own. */
+	p = s.home ? s.home : &rosm_process_block;
+	atomic_store_explicit(&found, p, memory_order_release);
+	return p;
+}
+
+/* ---- fork ------------------------------------------------------------ */
+
+/* The home as the handlers see it; set before they are registered. */
+static struct rosm_process *fork_home;
+
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&fork_home->lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&fork_home->lock);
+}
+
+static void fork_child(void)
+{
+	struct rosm_process *p = fork_home;
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < p->fd_count; i++)
+		if (!fstat(p->fds[i].fd, &st) && st.st_dev == p->fds[i].dev &&
+		    st.st_ino == p->fds[i].ino)
+			close(p->fds[i].fd);
+	p->fd_count = 0;
+	p->held_count = 0;
+	if (p->dir)
+		rosm_dir_child(p->dir);
+	p->dir = NULL;
+	pthread_mutex_init(&p->lock, NULL);
+}
+
+struct rosm_process *rosm_process_get(void)
+{
+	struct rosm_process *p = home_find();
+
+	if (!p)
+		return NULL;
+	rosm_process_lock(p);
+	if (!p->hooked) {
+		fork_home = p;
+		if (!pthread_atfork(fork_prepare, fork_parent, fork_child))
+			p->hooked = true;
+	}
+	rosm_process_unlock(p);
+	return p->hooked ? p : NULL;
+}
+
+int rosm_process_at_fork(void (*prepare)(void), void (*parent)(void),
+			 void (*child)(void))
+{
+	return -pthread_atfork(prepare, parent, child);
+}
+
+void rosm_process_blank(void *base, size_t len)
+{
+	if (base && len)
+		mmap(base, len, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+		     MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+/* ---- slots and descriptors ------------------------------------------- */
+
+bool rosm_process_holds_locked(const struct rosm_process *p, uint64_t who)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->held_count; i++)
+		if (p->held[i] == who)
+			return true;
+	return false;
+}
+
+bool rosm_process_holds(uint64_t who)
+{
+	struct rosm_process *p = rosm_process_get();
+	bool holds;
+
+	if (!p)
+		return false;
+	rosm_process_lock(p);
+	holds = rosm_process_holds_locked(p, who);
+	rosm_process_unlock(p);
+	return holds;
+}
+
+int rosm_process_hold_locked(struct rosm_process *p, uint64_t who)
+{
+	if (p->held_count == ROSM_PROCESS_SLOTS)
+		return -ENOSPC;
+	p->held[p->held_count++] = who;
+	return 0;
+}
+
+void rosm_process_unhold_locked(struct rosm_process *p, uint64_t who)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->held_count; i++) {
+		if (p->held[i] != who)
+			continue;
+		p->held[i] = p->held[--p->held_count];
+		return;
+	}
+}
+
+static void fd_add_locked(struct rosm_process *p, int fd)
+{
+	struct rosm_process_fd *more;
+	struct stat st;
+	size_t room;
+
+	if (fstat(fd, &st))
+		return;
+	if (p->fd_count == p->fd_room) {
+		room = p->fd_room ? 2 * p->fd_room : 32;
+		more = realloc(p->fds, room * sizeof(*more));
+		if (!more)	/* a fork child keeps it: harmless */
+			return;
+		p->fds = more;
+		p->fd_room = room;
+	}
+	p->fds[p->fd_count++] = (struct rosm_process_fd){
+		.fd = fd, .dev = st.st_dev, .ino = st.st_ino };
+}
+
+void rosm_process_fd_add(int fd)
+{
+	struct rosm_process *p = rosm_process_get();
+
+	if (!p || fd < 0)
+		return;
+	rosm_process_lock(p);
+	fd_add_locked(p, fd);
+	rosm_process_unlock(p);
+}
+
+void rosm_process_fd_close(int fd)
+{
+	struct rosm_process *p = rosm_process_get();
+	struct stat st;
+	bool ours = true;
+	size_t i;
+
+	if (!p || fd < 0)
+		return;
+	rosm_process_lock(p);
+	for (i = 0; i < p->fd_count; i++) {
+		if (p->fds[i].fd != fd)
+			continue;
+		/* Programs that close everything close ours, too. */
+		ours = !fstat(fd, &st) && st.st_dev == p->fds[i].dev &&
+		       st.st_ino == p->fds[i].ino;
+		p->fds[i] = p->fds[--p->fd_count];
+		break;
+	}
+	if (ours)
+		close(fd);
+	rosm_process_unlock(p);
+}
