@@ -7,7 +7,7 @@
  *
  * Each getter reads the environment anew: callers read at set-up and keep
  * the result. A name that is not in the table, or is of another type, is a
- * programming error and aborts.
+ * programming error: logged, asserted, and read as 0 or "".
  */
 #ifndef RU_ENV_H
 #define RU_ENV_H
