@@ -7,6 +7,7 @@
 #include "util/lock.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,8 +28,13 @@ static void *count(void *arg)
 
 	(void)arg;
 	for (i = 0; i < TURNS; i++) {
+		long seen;
+
 		ru_lock_acquire(&lock);
-		counter++;
+		seen = counter;
+		if (i % 16 == 0)	/* let others break in, if they can */
+			sched_yield();
+		counter = seen + 1;
 		ru_lock_release(&lock);
 	}
 	return NULL;

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = 50000 };
 
 struct board {
 	_Alignas(64) atomic_uint go;
@@ -31,15 +31,26 @@ struct board {
 	_Alignas(64) atomic_uint done;
 };
 
+/* Close in time if the other runs on another core, fair if it does not. */
+static void await(atomic_uint *word, unsigned int round)
+{
+	unsigned int turns = 0;
+
+	while (atomic_load_explicit(word, memory_order_acquire) != round) {
+		if (++turns < 2000)
+			ru_pause();
+		else
+			sched_yield();
+	}
+}
+
 static void fast_side(struct board *b)
 {
 	bool light = ru_membarrier_available();
 	unsigned int round, saw;
 
 	for (round = 1; round <= ROUNDS; round++) {
-		while (atomic_load_explicit(&b->go, memory_order_acquire) !=
-		       round)
-			sched_yield();
+		await(&b->go, round);
 		atomic_store_explicit(&b->fast, round, memory_order_relaxed);
 		if (light)
 			ru_compiler_barrier();
@@ -55,7 +66,7 @@ static void fast_side(struct board *b)
 
 static void one_of_both_sides_sees_the_other(void **state)
 {
-	unsigned int round, slow_saw;
+	unsigned int round, slow_saw, i;
 	struct board *b;
 	pid_t child;
 	int status;
@@ -73,13 +84,14 @@ static void one_of_both_sides_sees_the_other(void **state)
 	}
 	for (round = 1; round <= ROUNDS; round++) {
 		atomic_store_explicit(&b->go, round, memory_order_release);
+		/* Sweep the distance between the two stores. */
+		for (i = 0; i < round % 64; i++)
+			ru_compiler_barrier();
 		atomic_store_explicit(&b->slow, round, memory_order_relaxed);
 		ru_membarrier();
 		slow_saw = atomic_load_explicit(&b->fast,
 						memory_order_relaxed);
-		while (atomic_load_explicit(&b->done, memory_order_acquire) !=
-		       round)
-			sched_yield();
+		await(&b->done, round);
 		if (slow_saw != round &&
 		    atomic_load_explicit(&b->fast_saw,
 					 memory_order_relaxed) != round)
