@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2034 # read by those who source it
 #
 # What the tests of the command share: check NAME COMMAND... says which
 # behaviour failed and goes on; finish ends with the verdict.
