@@ -50,6 +50,7 @@ struct tool_place {
 	char verbs_dir[PATH_MAX];	/* holds libibverbs.so.1 */
 	char fi_dir[PATH_MAX];		/* holds librosm-fi.so */
 	char preload[PATH_MAX];		/* librosm-path.so */
+	char nopsm_dir[PATH_MAX];	/* libpsm_infinipath.so.1, see nopsm.c */
 };
 
 /**
@@ -78,15 +79,17 @@ struct tool_var {
 enum { TOOL_VARS_MAX = 16 };
 
 /**
- * The variables for @faces (a mask) given @place, which must outlive them.
- * Returns how many of @vars_out were filled.
+ * The variables for @faces (a mask) given @place, which must outlive them, to
+ * be set in this order: a name may come twice. Returns how many of @vars_out
+ * were filled.
  */
 size_t tool_vars(const struct tool_place *place, unsigned faces,
 		 struct tool_var vars_out[TOOL_VARS_MAX]);
 
 /**
- * The value @var gets where its present value is @old (NULL: unset). Returns
- * a string to free(), or NULL for lack of memory.
+ * The value @var gets where its present value is @old (NULL: unset); what is
+ * put in front of a list is taken out of its rest. Returns a string to free(),
+ * or NULL for lack of memory.
  */
 char *tool_var_value(const struct tool_var *var, const char *old);
 

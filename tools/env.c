@@ -7,8 +7,8 @@
  * replaces libfabric's default folder, and that is wanted, for with
  * FI_PROVIDER=rosm no other provider is. opal_common_ofi_provider_include
  * sets both of Open MPI's users of libfabric (mtl/ofi and btl/ofi), for 4.x
- * and later alike. IPATH_NO_BACKTRACE keeps a library that Debian's libfabric
- * is linked with from taking over SIGSEGV and others in every program.
+ * and later alike. nopsm.c says why a folder that holds one of PSM's libraries
+ * is in front of the loader's path; it is not where there is such an HCA.
  */
 #include <config.h>
 
@@ -17,8 +17,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum source { FIXED, VERBS_DIR, FI_DIR, PRELOAD };
+enum source { FIXED, VERBS_DIR, FI_DIR, PRELOAD, NOPSM_DIR };
 
 struct var_def {
 	const char *name;
@@ -29,11 +30,11 @@ struct var_def {
 };
 
 static const struct var_def defs[] = {
+	{ "LD_LIBRARY_PATH", TOOL_FACE_FI, true, NOPSM_DIR, NULL },
 	{ "LD_LIBRARY_PATH", TOOL_FACE_VERBS, true, VERBS_DIR, NULL },
 	{ "LD_PRELOAD", TOOL_FACE_VERBS, true, PRELOAD, NULL },
 	{ "FI_PROVIDER_PATH", TOOL_FACE_FI, true, FI_DIR, NULL },
 	{ "FI_PROVIDER", TOOL_FACE_FI, false, FIXED, "rosm" },
-	{ "IPATH_NO_BACKTRACE", TOOL_FACE_FI, false, FIXED, "1" },
 	{ "OMPI_MCA_pml", TOOL_FACE_MPI, false, FIXED, "cm" },
 	{ "OMPI_MCA_mtl", TOOL_FACE_MPI, false, FIXED, "ofi" },
 	{ "OMPI_MCA_opal_common_ofi_provider_include", TOOL_FACE_MPI, false,
@@ -44,6 +45,13 @@ enum { N_DEFS = sizeof(defs) / sizeof(defs[0]) };
 _Static_assert(sizeof(defs) / sizeof(defs[0]) <= TOOL_VARS_MAX,
 	       "callers' arrays are large enough");
 
+/* Whether the HCA is there that PSM 1 is for. */
+static bool have_ipath(void)
+{
+	return !access("/dev/ipath", F_OK) || !access("/dev/ipath0", F_OK);
+}
+
+/* NULL where the variable has no use. */
 static const char *value_of(const struct var_def *def,
 			    const struct tool_place *place)
 {
@@ -54,6 +62,8 @@ static const char *value_of(const struct var_def *def,
 		return place->fi_dir;
 	case PRELOAD:
 		return place->preload;
+	case NOPSM_DIR:
+		return have_ipath() ? NULL : place->nopsm_dir;
 	default:
 		return def->fixed;
 	}
@@ -62,28 +72,41 @@ static const char *value_of(const struct var_def *def,
 size_t tool_vars(const struct tool_place *place, unsigned faces,
 		 struct tool_var vars_out[TOOL_VARS_MAX])
 {
+	const char *value;
 	size_t i, n = 0;
 
 	for (i = 0; i < N_DEFS; i++) {
-		if (!(defs[i].face & faces))
+		value = value_of(&defs[i], place);
+		if (!(defs[i].face & faces) || !value)
 			continue;
 		vars_out[n++] = (struct tool_var){
 			.name = defs[i].name,
 			.face = defs[i].face,
 			.prepend = defs[i].prepend,
-			.value = value_of(&defs[i], place),
+			.value = value,
 		};
 	}
 	return n;
 }
 
-/* Whether the list @list, separated by colons, begins with @item. */
-static bool begins_with(const char *list, const char *item)
+/* @list without @item, both separated by colons, behind @out. */
+static void append_without(char *out, const char *list, const char *item)
 {
-	size_t len = strlen(item);
+	size_t len, item_len = strlen(item);
+	const char *end;
 
-	return !strncmp(list, item, len) &&
-	       (list[len] == ':' || list[len] == '\0');
+	out += strlen(out);
+	for (;; list = end + 1) {
+		end = strchrnul(list, ':');
+		len = (size_t)(end - list);
+		if (len != item_len || strncmp(list, item, len)) {
+			*out++ = ':';
+			out = mempcpy(out, list, len);
+		}
+		if (!*end)
+			break;
+	}
+	*out = '\0';
 }
 
 char *tool_var_value(const struct tool_var *var, const char *old)
@@ -92,10 +115,11 @@ char *tool_var_value(const struct tool_var *var, const char *old)
 
 	if (!var->prepend || !old || !*old)
 		return strdup(var->value);
-	if (begins_with(old, var->value))
-		return strdup(old);
-	if (asprintf(&value, "%s:%s", var->value, old) < 0)
+	value = malloc(strlen(var->value) + strlen(old) + 2);
+	if (!value)
 		return NULL;
+	strcpy(value, var->value);
+	append_without(value, old, var->value);
 	return value;
 }
 
@@ -132,8 +156,11 @@ static int print_csh(const struct tool_var *var)
 {
 	char *value = tool_var_value(var, getenv(var->name));
 
-	if (!value)
+	/* set here too, for a second variable of this name */
+	if (!value || setenv(var->name, value, 1)) {
+		free(value);
 		return -ENOMEM;
+	}
 	printf("setenv %s ", var->name);
 	print_quoted(value, true);
 	printf(";\n");

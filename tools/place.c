@@ -76,6 +76,8 @@ static int installed(struct tool_place *place, const char *dir)
 		err = relocate(place->fi_dir, dir, ROSM_FIDIR);
 	if (!err)
 		err = join(place->preload, place->verbs_dir, "librosm-path.so");
+	if (!err)
+		err = join(place->nopsm_dir, place->verbs_dir, "nopsm");
 	if (!err && access(place->verbs_dir, F_OK) &&
 	    access(place->fi_dir, F_OK))
 		err = -ENOENT;
@@ -104,6 +106,8 @@ static int built(struct tool_place *place, char *dir)
 	if (!err)
 		err = join(place->preload, dir,
 			   "verbs-compat/.libs/librosm-path.so");
+	if (!err)
+		err = join(place->nopsm_dir, dir, "tools/.libs");
 	return err;
 }
 

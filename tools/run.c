@@ -79,10 +79,12 @@ static int set_variables(const struct tool_place *place, unsigned faces,
 			free(value);
 			return TOOL_RUN_FAILED;
 		}
-		if (verbose)
-			fprintf(stderr, "%s=%s\n", vars[i].name, value);
 		free(value);
 	}
+	for (i = 0; verbose && i < n; i++)
+		if (!i || strcmp(vars[i].name, vars[i - 1].name))
+			fprintf(stderr, "%s=%s\n", vars[i].name,
+				getenv(vars[i].name));
 	return TOOL_OK;
 }
 
