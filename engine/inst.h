@@ -10,11 +10,15 @@
  * registration) lies in the process block, found through an ELF note
  * (engine/process.c).
  *
+ * A fork child has none: the parent's becomes an orphan there, its mappings
+ * zero pages, so that destroying stale objects harms nobody.
+ *
  * Lock: inst->lock guards peers[], qps[] and the lists; see docs/locking.md.
  */
 #ifndef ROSM_INST_H
 #define ROSM_INST_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,9 +27,11 @@
 #include "engine/wire/segment.h"
 #include "util/list.h"
 #include "util/lock.h"
+#include "util/proc.h"
 #include "util/shm.h"
 #include "util/shmalloc.h"
 
+struct rosm_mr_table;
 struct rosm_peer;
 struct rosm_qp;
 struct rosm_rd;
@@ -52,7 +58,7 @@ struct rosm_inst {
 	struct ru_list peer_list;	/* attached, living */
 	struct ru_list dead_list;	/* proven dead, to be reaped */
 	int watch_fd;			/* epoll over the peers' pidfds */
-	uint64_t next_watch_ns;
+	_Atomic uint64_t next_watch;	/* ticks; peerwatch.c */
 	atomic_uint dead_count;		/* peers in dead_list */
 
 	/* data path (qp.c, rd.c, cq.c, channel.c, ctx.c own these) */
@@ -65,6 +71,23 @@ struct rosm_inst {
 	struct ru_list cqs;
 	struct ru_list channels;
 	uint64_t naks_seen;
+
+	/* presence (inst.c, peer*.c, contact.c, hazard.c, mr.c own these) */
+	bool orphan;			/* of the parent, in a fork child */
+	struct ru_proc_id id;
+	uint64_t watch_ticks;		/* period of a look at the peers */
+	_Atomic uint32_t watches;
+	_Atomic uint32_t slot_end;	/* past the highest slot in peers[] */
+	struct ru_list all_peers;	/* every one until the end */
+	struct ru_list old_peers;	/* dead, their slot has a successor */
+	int contact_fd;			/* listening, also in watch_fd; or -1 */
+	_Atomic uint32_t knock_seen;
+	_Atomic uint64_t hazards_used;	/* bit per line */
+	pthread_mutex_t hazard_shared;	/* of the last line */
+	uint64_t stat_who[ROSM_WIRE_PEERS];	/* owners of the ro entries */
+	struct rosm_wire_stat stat_rest;	/* where the table is full */
+	_Atomic uint32_t next_pd;
+	struct rosm_mr_table *mr_table;	/* mr.c */
 };
 
 /* The instance of this process; NULL before the first open and in a child. */

@@ -31,7 +31,7 @@ struct rosm_peer {
 	bool self;			/* the instance itself */
 	bool local;			/* same address space (includes self) */
 	atomic_bool dead;		/* proven */
-	bool reaped;
+	bool reaped;			/* set by who is done with it */
 	bool fenced;			/* registered for GLOBAL_EXPEDITED */
 	int pidfd;			/* -1: self, local or not to be had */
 	void *rw;			/* its segments as mapped here */
@@ -46,8 +46,14 @@ struct rosm_peer {
 	_Atomic uint32_t cma_mbps;	/* measured, MB/s; 0 not yet */
 	_Atomic uint32_t bounce_mbps;
 	int bell_fd[ROSM_WIRE_BELLS];	/* its doorbells as opened here, or -1 */
-	int async_fd;
 	void *rd_state;			/* rd.c */
+
+	/* peer.c and peerwatch.c */
+	struct ru_list all_link;	/* inst->all_peers */
+	struct ru_list old_link;	/* inst->old_peers */
+	uint64_t bell_ino[ROSM_WIRE_BELLS];	/* of the pipe behind bell_fd */
+	uint32_t stat_index;		/* in the ro table, or ROSM_WIRE_PEERS */
+	bool no_proc;			/* its /proc/PID/fd is shut to us */
 };
 
 /*
@@ -69,7 +75,10 @@ static inline struct rosm_peer *rosm_peer_find(struct rosm_inst *inst,
 	return p && p->who == who ? p : NULL;
 }
 
-/* Look now: true when its death is proven (then it is on the dead list). */
+/*
+ * Look now: true when its death is proven (then it is on the dead list). An
+ * instance that closed in order, or whose process called exec, is dead too.
+ */
 bool rosm_peer_is_dead(struct rosm_peer *peer);
 
 /* Look at all of them, at most every few ms: cheap to call from a poll. */
@@ -77,12 +86,11 @@ void rosm_peers_watch(struct rosm_inst *inst);
 void rosm_peers_watch_now(struct rosm_inst *inst);
 
 /*
- * Write one byte into doorbell i of the peer's bell_fd table (its completion
- * channel i) or its async pipe; opened through /proc at first use. Never
+ * Write one byte into doorbell i of the peer's bell_fd table (the pipe of one
+ * of its channels or contexts); opened through /proc at first use. Never
  * blocks, never raises SIGPIPE.
  */
 void rosm_peer_ring_bell(struct rosm_peer *peer, uint32_t bell);
-void rosm_peer_ring_async(struct rosm_peer *peer);
 
 /* Tell the peer that this instance waits for its calls (attn bits). */
 void rosm_peer_attend(struct rosm_peer *peer);

@@ -226,10 +226,16 @@ static void fd_add_locked(struct rosm_process *p, int fd)
 {
 	struct rosm_process_fd *more;
 	struct stat st;
-	size_t room;
+	size_t room, i;
 
 	if (fstat(fd, &st))
 		return;
+	for (i = 0; i < p->fd_count; i++)
+		if (p->fds[i].fd == fd) {
+			p->fds[i].dev = st.st_dev;
+			p->fds[i].ino = st.st_ino;
+			return;
+		}
 	if (p->fd_count == p->fd_room) {
 		room = p->fd_room ? 2 * p->fd_room : 32;
 		more = realloc(p->fds, room * sizeof(*more));
@@ -257,7 +263,7 @@ void rosm_process_fd_close(int fd)
 {
 	struct rosm_process *p = rosm_process_get();
 	struct stat st;
-	bool ours = true;
+	bool ours = false;
 	size_t i;
 
 	if (!p || fd < 0)

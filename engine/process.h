@@ -77,7 +77,8 @@ void rosm_process_unhold_locked(struct rosm_process *p, uint64_t who);
  * is closed unless the program gave its number to another file meanwhile.
  */
 void rosm_process_fd_add(int fd);
-void rosm_process_fd_close(int fd);	/* -1 is harmless */
+/* What was not named, or was named by the parent of a fork, stays open. */
+void rosm_process_fd_close(int fd);
 
 /*
  * What this copy does around a fork: prepare and parent may be NULL. Called

@@ -13,22 +13,26 @@
 #include "engine/wire/qp.h"
 
 #define ROSM_WIRE_HAZARDS	64u
-#define ROSM_WIRE_BELLS		64u
+#define ROSM_WIRE_BELLS		256u
 #define ROSM_WIRE_PEERS		1024u
 #define ROSM_WIRE_STALL_WORDS	(ROSM_WIRE_QPS / 64)
 
 /*
  * A thread of this instance that touches somebody's memory or QP says so here
- * first: mr and qp name (who's slot << 32 | key or QP index + 1), 0 nothing.
- * Written by the owner, read by whoever deregisters or destroys.
+ * first; 0: nothing. A key of ROSM_HAZARD_ALL means every region of that owner
+ * (a list with several keys). Written by the owner, read by whoever
+ * deregisters or destroys.
  */
+#define ROSM_HAZARD_ALL	0xffffffffu
+
 struct rosm_wire_hazard {
 	_Atomic uint64_t owner;		/* who of the owner of mr/qp */
 	_Atomic uint64_t mr;		/* 1 << 32 | rkey of owner */
 	_Atomic uint64_t mr2;		/* 1 << 32 | lkey, same instance or own */
 	_Atomic uint64_t qp;		/* 1 << 32 | QP index of owner */
 	_Atomic uint64_t owner2;	/* who of the owner of mr2 */
-	uint8_t pad[24];
+	_Atomic uint64_t uses;		/* grows when the line is cleared */
+	uint8_t pad[16];
 };
 
 static_assert(sizeof(struct rosm_wire_hazard) == 64, "one line");
@@ -74,13 +78,12 @@ struct rosm_wire_ro {
 	_Atomic uint32_t hazards;	/* lines in use, from the start */
 	_Atomic uint32_t qps;		/* QP table entries ever used */
 	_Atomic uint32_t mrs;
-	_Atomic uint64_t async_fd;	/* write end number + 1 */
-	uint8_t pad0[8];
+	uint8_t pad0[16];
 
 	_Atomic uint64_t mr_epoch;
 	uint8_t pad1[56];
 
-	/* doorbells: fd number + 1 of the pipe of completion channel i */
+	/* doorbells: fd number + 1 of the pipe of a channel or context */
 	_Atomic uint32_t bell_fd[ROSM_WIRE_BELLS];
 	_Atomic uint64_t bell_ino[ROSM_WIRE_BELLS];
 
@@ -124,9 +127,17 @@ struct rosm_wire_rw {
 	uint8_t pad1[40];
 
 	_Atomic uint64_t attn[ROSM_WIRE_INSTANCES / 64];
+
+	/*
+	 * By slot: that instance has mapped this one. Set before it reads
+	 * anything here, never cleared (a slot that lives is looked at once
+	 * more than needed): whose hazard lines a drain has to look at.
+	 */
+	_Atomic uint64_t mapped[ROSM_WIRE_INSTANCES / 64];
 };
 
 static_assert(ROSM_WIRE_INSTANCES / 64 == 64, "one summary word");
+static_assert(sizeof(struct rosm_wire_rw) <= 4096, "before the QP controls");
 static_assert(offsetof(struct rosm_wire_rw, attn_sum) == 64, "line 1");
 
 #define ROSM_RW_QPCTL_OFF	4096u
