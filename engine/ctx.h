@@ -20,4 +20,15 @@ struct rosm_ctx {
 	struct rosm_event_queue events;
 };
 
+/* A child more, a child less. */
+static inline void rosm_ctx_hold(struct rosm_ctx *ctx)
+{
+	atomic_fetch_add_explicit(&ctx->children, 1, memory_order_relaxed);
+}
+
+static inline void rosm_ctx_drop(struct rosm_ctx *ctx)
+{
+	atomic_fetch_sub_explicit(&ctx->children, 1, memory_order_release);
+}
+
 #endif

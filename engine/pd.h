@@ -14,4 +14,14 @@ struct rosm_pd {
 	atomic_uint refs;	/* MRs, QPs and endpoints */
 };
 
+static inline void rosm_pd_hold(struct rosm_pd *pd)
+{
+	atomic_fetch_add_explicit(&pd->refs, 1, memory_order_relaxed);
+}
+
+static inline void rosm_pd_drop(struct rosm_pd *pd)
+{
+	atomic_fetch_sub_explicit(&pd->refs, 1, memory_order_release);
+}
+
 #endif

@@ -74,11 +74,11 @@ static inline bool rosm_ring_take(struct rosm_ring *ring,
 	uint64_t lap = pos >> ring->log2;
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
-	return atomic_compare_exchange_strong_explicit(
-		&slot->word, &word,
-		rosm_slot_word(lap, ROSM_SLOT_TAKEN, ring->inst->who),
-		memory_order_acquire, memory_order_relaxed) &&
-	       rosm_slot_word_state(word) == ROSM_SLOT_PUBLISHED;
+	return rosm_slot_word_state(word) == ROSM_SLOT_PUBLISHED &&
+	       atomic_compare_exchange_strong_explicit(
+		       &slot->word, &word,
+		       rosm_slot_word(lap, ROSM_SLOT_TAKEN, ring->inst->who),
+		       memory_order_acquire, memory_order_relaxed);
 }
 
 void rosm_ring_free_past(struct rosm_ring *ring, uint64_t pos);

@@ -38,7 +38,8 @@ struct rosm_wire_qp {
 	_Atomic uint64_t sum_off;	/* uint32_t[]: RECV lengths (ro) */
 	_Atomic uint32_t rd_atomic;	/* max_dest_rd_atomic */
 	_Atomic uint32_t mtu;		/* path_mtu, bytes */
-	uint8_t pad1[40];
+	_Atomic uint32_t async_bell;	/* of its context, +1 */
+	uint8_t pad1[36];
 
 	_Atomic uint64_t sq_off;	/* struct rosm_wire_wqe[] (ro) */
 	_Atomic uint64_t sqst_off;	/* _Atomic uint32_t status[] (rw) */

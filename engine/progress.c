@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What calls do for others; see progress.h. */
+#include <config.h>
+
+#include "engine/progress.h"
+
+#include "engine/ctx.h"
+#include "engine/directory.h"
+#include "engine/presence.h"
+#include "engine/qp.h"
+#include "engine/rd.h"
+#include "util/log.h"
+
+void rosm_ctx_progress(struct rosm_ctx *ctx)
+{
+	rosm_progress(ctx->inst);
+}
+
+/* Our QP that the peer's QP at src_index is connected to. */
+static void serve_qp(struct rosm_inst *inst, struct rosm_peer *peer,
+		     uint32_t src_index)
+{
+	struct rosm_wire_qp *sqp =
+		(struct rosm_wire_qp *)((char *)peer->ro + ROSM_RO_QP_OFF) +
+		src_index;
+	uint64_t who, index;
+	struct rosm_qp *qp;
+	uint32_t qpn;
+
+	if (!atomic_load_explicit(&sqp->stalled, memory_order_acquire))
+		return;
+	qpn = atomic_load_explicit(&sqp->dest_qpn, memory_order_relaxed);
+	if (rosm_dir_lookup(inst->dir, ROSM_DIR_T_QPN, qpn, &who, &index) ||
+	    who != inst->who || index >= ROSM_WIRE_QPS)
+		return;
+	qp = rosm_qp_at(inst, (uint32_t)index);
+	if (qp && qp->qpn == qpn)
+		rosm_sq_assist(qp, peer, src_index);
+}
+
+static void serve_peer(struct rosm_inst *inst, struct rosm_peer *peer)
+{
+	uint32_t words, w;
+
+	if (atomic_load_explicit(&peer->dead, memory_order_relaxed))
+		return;
+	words = (atomic_load_explicit(&peer->roh->qps, memory_order_relaxed) +
+		 63) / 64;
+	if (words > ROSM_WIRE_STALL_WORDS)
+		words = ROSM_WIRE_STALL_WORDS;
+	for (w = 0; w < words; w++) {
+		uint64_t bits = atomic_load_explicit(&peer->roh->stalled[w],
+						     memory_order_acquire);
+
+		for (; bits; bits &= bits - 1)
+			serve_qp(inst, peer,
+				 w * 64 + (uint32_t)__builtin_ctzll(bits));
+	}
+}
+
+/* Waiters set their bit first, then the summary: clear in the other order. */
+void rosm_progress_attn(struct rosm_inst *inst)
+{
+	uint64_t groups = atomic_exchange_explicit(&inst->rwh->attn_sum, 0,
+						   memory_order_acq_rel);
+
+	for (; groups; groups &= groups - 1) {
+		uint32_t g = (uint32_t)__builtin_ctzll(groups);
+		uint64_t bits = atomic_exchange_explicit(&inst->rwh->attn[g], 0,
+							 memory_order_acq_rel);
+
+		for (; bits; bits &= bits - 1) {
+			uint32_t slot = g * 64 +
+					(uint32_t)__builtin_ctzll(bits);
+			struct rosm_peer *peer;
+
+			peer = atomic_load_explicit(&inst->peers[slot],
+						    memory_order_acquire);
+			if (!peer) {
+				uint32_t gen = atomic_load(
+					&inst->dir->insts[slot].gen);
+
+				if (!gen || rosm_peer_get(
+						    inst,
+						    rosm_wire_who(slot, gen),
+						    &peer))
+					continue;
+			}
+			serve_peer(inst, peer);
+		}
+	}
+}
+
+/* Errors that peers found against QPs of ours. */
+static void act_on_naks(struct rosm_inst *inst)
+{
+	uint32_t i, n;
+
+	/* A-nak: pairs with R-nak in requester.c */
+	inst->naks_seen = atomic_load_explicit(&inst->rwh->naks,
+					       memory_order_acquire);
+	n = atomic_load_explicit(&inst->roh->qps, memory_order_relaxed);
+	for (i = 0; i < n; i++) {
+		struct rosm_qp *qp = rosm_qp_at(inst, i);
+		uint32_t nak, gen;
+
+		if (!qp)
+			continue;
+		gen = atomic_load_explicit(&qp->ctl->nak_gen,
+					   memory_order_relaxed);
+		nak = atomic_exchange_explicit(&qp->ctl->nak, 0,
+					       memory_order_acq_rel);
+		if (nak && gen == atomic_load_explicit(&qp->d->gen,
+						       memory_order_relaxed))
+			rosm_qp_fail(qp,
+				     nak - 1 == ROSM_WC_REM_ACCESS_ERR ?
+					     ROSM_EVENT_QP_ACCESS_ERR :
+					     ROSM_EVENT_QP_REQ_ERR);
+	}
+}
+
+/* Our own send queues that wait. */
+static void kick_busy(struct rosm_inst *inst)
+{
+	unsigned int n = atomic_load_explicit(&inst->busy_count,
+					      memory_order_relaxed);
+
+	while (n--) {
+		struct rosm_qp *qp = NULL;
+		struct ru_list *l;
+		bool failed;
+
+		ru_lock_acquire(&inst->busy_lock);
+		l = ru_list_pop_head(&inst->qp_busy);
+		if (l) {
+			ru_list_add_tail(&inst->qp_busy, l);
+			qp = ru_list_entry(l, struct rosm_qp, busy);
+		}
+		ru_lock_release(&inst->busy_lock);
+		if (!qp || !ru_lock_try(&qp->sq_lock))
+			continue;
+		failed = rosm_sq_kick_locked(qp);
+		if (failed)
+			rosm_qp_fail_send_locked(qp);
+		ru_lock_release(&qp->sq_lock);
+		if (failed)
+			rosm_qp_fail_recv(qp);
+	}
+}
+
+/* Every QP that is connected to it goes to ERR; nothing stays claimed. */
+void rosm_qp_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer)
+{
+	struct ru_list *l;
+	uint32_t i, n;
+
+	ru_lock_acquire(&inst->lock);
+	ru_list_for_each(l, &inst->cqs)
+		rosm_cq_peer_dead(ru_list_entry(l, struct rosm_cq, link), peer);
+	ru_lock_release(&inst->lock);
+	n = atomic_load_explicit(&inst->roh->qps, memory_order_relaxed);
+	for (i = 0; i < n; i++) {
+		struct rosm_qp *qp = rosm_qp_at(inst, i);
+
+		if (!qp || qp->conn.dst != peer)
+			continue;
+		ru_lock_acquire(&qp->sq_lock);
+		rosm_sq_peer_dead_locked(qp);
+		ru_lock_release(&qp->sq_lock);
+		rosm_qp_fail(qp, -1);
+	}
+}
+
+static void reap(struct rosm_inst *inst)
+{
+	for (;;) {
+		struct rosm_peer *peer = NULL;
+		struct ru_list *l;
+
+		ru_lock_acquire(&inst->lock);
+		ru_list_for_each(l, &inst->dead_list) {
+			peer = ru_list_entry(l, struct rosm_peer, link);
+			if (!peer->reaped)
+				break;
+			peer = NULL;
+		}
+		if (peer) {
+			peer->reaped = true;
+			atomic_fetch_sub_explicit(&inst->dead_count, 1,
+						  memory_order_relaxed);
+		}
+		ru_lock_release(&inst->lock);
+		if (!peer)
+			return;
+		RU_INFO("peer", "process %d is gone", (int)peer->pid);
+		rosm_qp_peer_dead(inst, peer);
+		rosm_rd_peer_dead(inst, peer);
+	}
+}
+
+void rosm_progress_slow(struct rosm_inst *inst)
+{
+	rosm_contact_serve(inst);
+	if (atomic_load_explicit(&inst->rwh->attn_sum, memory_order_relaxed))
+		rosm_progress_attn(inst);
+	if (atomic_load_explicit(&inst->rwh->naks, memory_order_relaxed) !=
+	    inst->naks_seen)
+		act_on_naks(inst);
+	if (atomic_load_explicit(&inst->busy_count, memory_order_relaxed))
+		kick_busy(inst);
+	rosm_peers_watch(inst);
+	if (atomic_load_explicit(&inst->dead_count, memory_order_relaxed))
+		reap(inst);
+}

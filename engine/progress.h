@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What every call that finds nothing to do does for others: serve peers that
+ * wait for this process, run its own send queues that wait, act on errors
+ * that peers found, and on their deaths. No locks may be held.
+ */
+#ifndef ROSM_PROGRESS_H
+#define ROSM_PROGRESS_H
+
+#include "engine/peer.h"
+
+void rosm_progress_slow(struct rosm_inst *inst);
+void rosm_progress_attn(struct rosm_inst *inst);
+
+/* Whether anybody waits for this instance: one line, in cache unless so. */
+static inline bool rosm_progress_wanted(struct rosm_inst *inst)
+{
+	return atomic_load_explicit(&inst->rwh->attn_sum,
+				    memory_order_relaxed) ||
+	       atomic_load_explicit(&inst->rwh->naks, memory_order_relaxed) !=
+		       inst->naks_seen ||
+	       atomic_load_explicit(&inst->busy_count, memory_order_relaxed) ||
+	       atomic_load_explicit(&inst->dead_count, memory_order_relaxed);
+}
+
+static inline void rosm_progress(struct rosm_inst *inst)
+{
+	if (rosm_progress_wanted(inst))
+		rosm_progress_slow(inst);
+	else
+		rosm_peers_watch(inst);
+}
+
+#endif
