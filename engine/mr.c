@@ -13,6 +13,7 @@
 
 #include "engine/mr.h"
 
+#include "engine/cq.h"
 #include "engine/hazard.h"
 #include "engine/pd.h"
 #include "engine/presence.h"
@@ -177,6 +178,9 @@ int rosm_mr_dereg(struct rosm_mr *mr)
 {
 	struct rosm_inst *inst = mr->pd->ctx->inst;
 
+	/* what has arrived for this memory reaches it while it may */
+	if (!inst->orphan)
+		rosm_cqs_drain(inst);
 	atomic_store_explicit(&mr->entry->live, 0, memory_order_seq_cst);
 	atomic_fetch_add_explicit(&inst->roh->mr_epoch, 1,
 				  memory_order_seq_cst);

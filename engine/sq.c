@@ -441,6 +441,17 @@ static void tell_owner(struct rosm_peer *src, struct rosm_wire_qp *sqp)
 		rosm_ring_notify(src, hdr, true);
 }
 
+/* As if that peer had asked for our calls once more; rosm_peer_attend. */
+static void attend_again(struct rosm_inst *inst, const struct rosm_peer *src)
+{
+	uint32_t slot = rosm_wire_who_slot(src->who);
+
+	atomic_fetch_or_explicit(&inst->rwh->attn[slot / 64],
+				 1ull << slot % 64, memory_order_relaxed);
+	atomic_fetch_or_explicit(&inst->rwh->attn_sum, 1ull << slot / 64,
+				 memory_order_release);
+}
+
 void rosm_sq_assist(struct rosm_qp *qp, struct rosm_peer *src,
 		    uint32_t src_index)
 {
@@ -475,5 +486,5 @@ out:
 	ru_lock_release(&qp->assist_lock);
 	/* what still waits goes on waiting for our calls */
 	if (left)
-		rosm_peer_attend(qp->inst->self);
+		attend_again(qp->inst, src);
 }
