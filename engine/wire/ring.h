@@ -86,7 +86,8 @@ enum rosm_slot_flag {
  *  24     imm       immediate, network order     -
  *  24     tag       -                            tag
  *  32     data      payload from here            remote CQ data
- *  40     xfer      -                            offset in the sender's rw
+ *  40     xfer      -                            seq << 32 | offset / 64 of the
+ *                                               block in the sender's rw
  *  40/48  payload   inline payload: RC from 32, RD from 48
  *
  * So 32 bytes of an RC Send and 16 of an RD one share the first line.

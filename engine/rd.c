@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RD endpoints and their peers: creation, contact, death, destruction. Owner
+ * and threads: rd.h. Layout: engine/wire/ring.h, xfer.h, qp.h.
+ *
+ * A peer is known by (instance, QPN): QPNs are unique among the living only.
+ * It is met either by name, before any contact, or by its first message.
+ */
+#include <config.h>
+
+#include "engine/rd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/name.h"
+#include "engine/pd.h"
+#include "engine/qpindex.h"
+#include "util/clock.h"
+#include "util/env.h"
+#include "util/log.h"
+
+#define CLAIM_CHECK_NS	10000000ull
+
+/* Guards inst->rds; held while another thread's progress serves. */
+static struct ru_lock rds_lock;
+/* Grows at each death: endpoints look for themselves (rosm_rd_bury). */
+static atomic_uint deaths;
+
+/* ---- peers ---------------------------------------------------------- */
+
+static uint32_t bucket_of(const struct rosm_rd *rd, uint32_t qpn)
+{
+	return (qpn ^ qpn >> 9) & rd->bucket_mask;
+}
+
+static struct rosm_rd_peer *peer_find(struct rosm_rd *rd, uint32_t qpn,
+				      uint64_t who)
+{
+	struct rosm_rd_peer *p = rd->buckets[bucket_of(rd, qpn)];
+
+	while (p && (p->qpn != qpn || p->who != who))
+		p = p->next;
+	return p;
+}
+
+/* At most one peer a bucket on average; keeps the old table on ENOMEM. */
+static void buckets_grow(struct rosm_rd *rd)
+{
+	uint32_t mask = rd->bucket_mask * 2 + 1;
+	struct rosm_rd_peer **grown = calloc(mask + 1u, sizeof(*grown));
+	struct ru_list *l;
+
+	if (!grown)
+		return;
+	free(rd->buckets);
+	rd->buckets = grown;
+	rd->bucket_mask = mask;
+	ru_list_for_each(l, &rd->peers) {
+		struct rosm_rd_peer *p =
+			ru_list_entry(l, struct rosm_rd_peer, link);
+		struct rosm_rd_peer **b = &grown[bucket_of(rd, p->qpn)];
+
+		p->next = *b;
+		*b = p;
+	}
+}
+
+static struct rosm_rd_peer *peer_new(struct rosm_rd *rd, uint32_t qpn,
+				     uint64_t who)
+{
+	struct rosm_rd_peer *p = calloc(1, sizeof(*p));
+	struct rosm_rd_peer **b;
+
+	if (!p)
+		return NULL;
+	p->qpn = qpn;
+	p->who = who;
+	p->inst = rd->inst;
+	p->cookie = ~0ull;
+	if (rd->peer_count > rd->bucket_mask)
+		buckets_grow(rd);
+	b = &rd->buckets[bucket_of(rd, qpn)];
+	p->next = *b;
+	*b = p;
+	ru_list_add_tail(&rd->peers, &p->link);
+	rd->peer_count++;
+	return p;
+}
+
+void rosm_rd_peer_down(struct rosm_rd_peer *p, int err)
+{
+	p->state = ROSM_RD_DOWN;
+	p->err = err;
+}
+
+/* The peer's descriptor, as the directory's hint has it; checked. */
+static int find_desc(struct rosm_rd *rd, struct rosm_rd_peer *p)
+{
+	const struct rosm_wire_qp *d;
+	uint64_t who, aux;
+	int rc;
+
+	rc = rosm_dir_lookup(rd->inst->dir, ROSM_DIR_T_QPN, p->qpn, &who, &aux);
+	if (rc || who != p->who)
+		return -ECONNABORTED;	/* the instance lives, it does not */
+	p->index = (uint32_t)aux;
+	if (!(aux & ROSM_RD_AUX) || p->index >= ROSM_WIRE_QPS)
+		return -EHOSTUNREACH;
+	d = rosm_peer_ro(p->peer, ROSM_RO_QP_OFF + p->index * sizeof(*d),
+			 sizeof(*d));
+	/* A-rddesc: pairs with R-rddesc in rosm_rd_create */
+	if (!d || atomic_load_explicit(&d->qpn, memory_order_acquire) != p->qpn)
+		return -ECONNABORTED;
+	if (atomic_load_explicit(&d->type, memory_order_relaxed) !=
+	    ROSM_QPT_RD)
+		return -EHOSTUNREACH;
+	p->desc = d;
+	return rosm_ring_tx_init(&p->tx, p->peer,
+				 atomic_load_explicit(&d->ring_off,
+						      memory_order_relaxed));
+}
+
+int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p)
+{
+	struct rosm_peer *peer;
+	int rc;
+
+	if (p->state == ROSM_RD_DOWN)
+		return p->err;
+	if (p->foreign)
+		rc = -EHOSTUNREACH;
+	else
+		rc = rosm_peer_get(rd->inst, p->who, &peer);
+	if (!rc) {
+		p->peer = peer;
+		rc = find_desc(rd, p);
+	}
+	if (rc == -ENOMEM)
+		return rc;		/* may be better later */
+	if (rc)
+		rosm_rd_peer_down(p, rc);
+	else
+		p->state = ROSM_RD_UP;
+	return rc;
+}
+
+struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
+				     uint64_t who)
+{
+	struct rosm_rd_peer *p = rd->last;
+
+	if (ru_likely(p && p->qpn == qpn && p->who == who))
+		return p;
+	p = peer_find(rd, qpn, who);
+	if (!p)
+		p = peer_new(rd, qpn, who);
+	if (!p)
+		return NULL;
+	if (p->state == ROSM_RD_NEW && rosm_rd_contact(rd, p) &&
+	    !p->peer && p->state == ROSM_RD_DOWN && !p->dying) {
+		/* it ended before we could map it; what it sent still counts */
+		p->dying = 1;
+		rd->untold++;
+	}
+	rd->last = p;
+	return p;
+}
+
+int rosm_rd_peer_get(struct rosm_rd *rd, const uint8_t name[ROSM_NAME_BYTES],
+		     struct rosm_rd_peer **peer_out)
+{
+	struct rosm_wire_name n;
+	struct rosm_rd_peer *p;
+
+	if (!rosm_name_valid(name, ROSM_NAME_BYTES))
+		return -EINVAL;
+	memcpy(&n, name, sizeof(n));
+	p = peer_find(rd, n.qpn, n.who);
+	if (!p) {
+		p = peer_new(rd, n.qpn, n.who);
+		if (!p)
+			return -ENOMEM;
+		p->foreign = !rosm_name_is_here(rd->inst, &n);
+	}
+	p->refs++;
+	*peer_out = p;
+	return 0;
+}
+
+void rosm_rd_peer_put(struct rosm_rd *rd, struct rosm_rd_peer *peer)
+{
+	(void)rd;
+	if (peer->refs)
+		peer->refs--;	/* what it knows is kept for the next get */
+}
+
+void rosm_rd_peer_set_cookie(struct rosm_rd_peer *peer, uint64_t cookie)
+{
+	peer->cookie = cookie;
+}
+
+uint64_t rosm_rd_peer_cookie(const struct rosm_rd_peer *peer)
+{
+	return peer->cookie;
+}
+
+/* ---- endpoint ------------------------------------------------------- */
+
+static void lists_init(struct rosm_rd *rd)
+{
+	ru_lock_init(&rd->lock);
+	ru_list_init(&rd->peers);
+	ru_list_init(&rd->free_ops);
+	ru_list_init(&rd->pending);
+	ru_list_init(&rd->work);
+	ru_list_init(&rd->wait_ring);
+	ru_list_init(&rd->announce);
+	ru_list_init(&rd->ready);
+	ru_list_init(&rd->slabs);
+	ru_list_init(&rd->brings);
+	ru_list_init(&rd->services);
+	ru_list_init(&rd->link);
+	ru_list_init(&rd->fire.link);
+}
+
+static int create_ring(struct rosm_rd *rd, const struct rosm_rd_init *init)
+{
+	uint32_t slots = init->slots ? init->slots : ROSM_RD_SLOTS;
+	uint32_t chunks = ROSM_RD_CHUNKS;
+	uint32_t eager = init->eager_bytes;
+
+	if (slots > 1u << 20 || eager > 1u << 20)
+		return -EINVAL;
+	if (slots < 64)
+		slots = 64;	/* a share is an eighth, of at least 8 */
+	if (!eager)
+		eager = (uint32_t)ru_param_size("ROSM_EAGER_LIMIT");
+	if (eager < ROSM_SLOT_RD_INLINE)
+		eager = ROSM_SLOT_RD_INLINE;
+	/* a line of room keeps chunks from starting at equal page offsets */
+	rd->eager_bytes = eager;
+	eager = (uint32_t)ru_align_up(eager, RU_CACHELINE) + RU_CACHELINE;
+	return rosm_ring_create(&rd->ring, rd->inst, slots, chunks, eager,
+				init->channel ? init->channel->bell : 0);
+}
+
+/* Publish the descriptor under a QPN of its own. */
+static int announce_desc(struct rosm_rd *rd)
+{
+	struct rosm_wire_qp *d = &rd->inst->qpd[rd->index];
+	int rc;
+
+	rc = rosm_dir_new_qpn(rd->inst->dir, rd->inst->who,
+			      ROSM_RD_AUX | rd->index, &rd->qpn);
+	if (rc)
+		return rc;
+	atomic_store_explicit(&d->type, ROSM_QPT_RD, memory_order_relaxed);
+	atomic_store_explicit(&d->pd, rd->pd_number, memory_order_relaxed);
+	atomic_store_explicit(&d->access,
+			      ROSM_ACCESS_REMOTE_READ |
+				      ROSM_ACCESS_REMOTE_WRITE,
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->ring_off, rd->ring.off,
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->state, ROSM_QPS_RTS + 1,
+			      memory_order_relaxed);
+	atomic_fetch_add_explicit(&d->gen, 1, memory_order_relaxed);
+	/* R-rddesc: the descriptor and the ring's head; A-rddesc, find_desc */
+	atomic_store_explicit(&d->qpn, rd->qpn, memory_order_release);
+	return 0;
+}
+
+int rosm_rd_create(struct rosm_pd *pd, struct rosm_rd_init *init,
+		   struct rosm_rd **rd_out)
+{
+	struct rosm_rd *rd = aligned_alloc(RU_CACHELINE,
+					   ru_align_up(sizeof(*rd),
+						       RU_CACHELINE));
+	int rc;
+
+	if (!rd)
+		return -ENOMEM;
+	memset(rd, 0, sizeof(*rd));
+	lists_init(rd);
+	rd->inst = pd->ctx->inst;
+	rd->pd = pd;
+	rd->pd_number = pd->number;
+	rd->channel = init->channel;
+	rd->cookie = init->cookie;
+	rd->deaths_seen = atomic_load_explicit(&deaths, memory_order_acquire);
+	rd->bucket_mask = 63;
+	rd->buckets = calloc(rd->bucket_mask + 1u, sizeof(*rd->buckets));
+	if (!rd->buckets) {
+		rc = -ENOMEM;
+		goto free_rd;
+	}
+	rc = create_ring(rd, init);
+	if (rc)
+		goto free_buckets;
+	rc = rosm_qpindex_alloc(rd->inst, NULL, &rd->index);
+	if (rc)
+		goto free_ring;
+	rc = announce_desc(rd);
+	if (rc)
+		goto free_index;
+
+	rd->fire.hdr = rd->ring.hdr;
+	rd->fire.cookie = init->cookie;
+	if (rd->channel)
+		rosm_channel_attach(rd->channel, &rd->fire);
+	rosm_pd_hold(pd);
+	ru_lock_acquire(&rds_lock);
+	ru_list_add_tail(&rd->inst->rds, &rd->link);
+	ru_lock_release(&rds_lock);
+	init->slots = rd->ring.mask + 1;
+	init->eager_bytes = rd->eager_bytes;
+	*rd_out = rd;
+	return 0;
+
+free_index:
+	rosm_qpindex_free(rd->inst, rd->index);
+free_ring:
+	rosm_ring_destroy(&rd->ring);
+free_buckets:
+	free(rd->buckets);
+free_rd:
+	free(rd);
+	return rc;
+}
+
+/* Nobody will read these: tell those who wait for an answer. */
+static void refuse_arrivals(struct rosm_rd *rd)
+{
+	struct rosm_wire_slot *slot;
+	uint64_t pos;
+
+	while ((slot = rosm_ring_peek(&rd->ring, &pos))) {
+		uint64_t who = rosm_slot_word_who(atomic_load_explicit(
+			&slot->word, memory_order_relaxed));
+		uint8_t kind = slot->kind, flags = slot->flags;
+		uint32_t src_qpn = slot->src_qpn, seq;
+		uint64_t ref = slot->rd.xfer;
+		struct rosm_wire_xfer *x;
+		struct rosm_rd_peer *p;
+
+		rosm_ring_free(&rd->ring, pos);
+		if (kind != ROSM_SLOT_RD_RTS && kind != ROSM_SLOT_RD_ASK &&
+		    !(flags & ROSM_SLOT_F_ACK))
+			continue;
+		p = rosm_rd_peer_of(rd, src_qpn, who);
+		x = p ? rosm_rd_xfer(p, ref, &seq) : NULL;
+		if (x)
+			rosm_rd_answer_xfer(rd, p, x, seq, -ECONNABORTED);
+	}
+}
+
+int rosm_rd_destroy(struct rosm_rd *rd)
+{
+	struct rosm_wire_qp *d = &rd->inst->qpd[rd->index];
+	struct ru_list *l;
+
+	ru_lock_acquire(&rds_lock);
+	ru_list_del(&rd->link);
+	ru_lock_release(&rds_lock);
+	if (rd->channel)
+		rosm_channel_detach(rd->channel, &rd->fire);
+
+	/* from here on nobody new may write the ring, then nobody does */
+	atomic_store_explicit(&d->qpn, 0, memory_order_release);
+	atomic_store_explicit(&d->state, 0, memory_order_relaxed);
+	rosm_hazard_drain_qp(rd->inst, rd->index);
+	rosm_rd_services_free(rd);
+	rosm_dir_remove(rd->inst->dir, ROSM_DIR_T_QPN, rd->qpn,
+			rd->inst->who);
+	refuse_arrivals(rd);
+	rosm_rd_cancel_all(rd);
+	rosm_rd_op_fini(rd);
+	rosm_qpindex_free(rd->inst, rd->index);
+	rosm_ring_destroy(&rd->ring);
+
+	while ((l = ru_list_pop_head(&rd->peers))) {
+		struct rosm_rd_peer *p =
+			ru_list_entry(l, struct rosm_rd_peer, link);
+
+		free(p->select);
+		free(p);
+	}
+	free(rd->buckets);
+	rosm_pd_drop(rd->pd);
+	free(rd);
+	return 0;
+}
+
+uint32_t rosm_rd_eager_max(const struct rosm_rd *rd)
+{
+	return rd->eager_bytes;
+}
+
+uint32_t rosm_rd_inject_max(const struct rosm_rd *rd)
+{
+	return rd->eager_bytes;
+}
+
+int rosm_rd_arm(struct rosm_rd *rd)
+{
+	if (!rd->channel)
+		return -EINVAL;
+	atomic_store_explicit(&rd->ring.hdr->armed, 1, memory_order_relaxed);
+	/* R-arm: pairs with A-arm in rosm_ring_notify; the caller polls next */
+	ru_membarrier();
+	return 0;
+}
+
+/* ---- death ---------------------------------------------------------- */
+
+void rosm_rd_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer)
+{
+	struct ru_list *l;
+
+	(void)peer;
+	/* R-rddead: peer->dead before the count; A-rddead in rosm_rd_bury */
+	atomic_fetch_add_explicit(&deaths, 1, memory_order_release);
+	ru_lock_acquire(&rds_lock);
+	ru_list_for_each(l, &inst->rds) {
+		struct rosm_rd *rd = ru_list_entry(l, struct rosm_rd, link);
+
+		/* also makes up for a bell that the dead one owed */
+		if (!rd->channel)
+			continue;
+		atomic_store_explicit(&rd->ring.hdr->armed, 0,
+				      memory_order_relaxed);
+		atomic_store_explicit(&rd->ring.hdr->fired, 1,
+				      memory_order_release);
+		rosm_bell_ring(rd->channel->pipe[1]);
+	}
+	ru_lock_release(&rds_lock);
+}
+
+bool rosm_rd_bury(struct rosm_rd *rd)
+{
+	/* A-rddead: pairs with R-rddead in rosm_rd_peer_dead */
+	uint32_t now = atomic_load_explicit(&deaths, memory_order_acquire);
+	struct ru_list *l;
+	bool any = false;
+
+	if (ru_likely(now == rd->deaths_seen))
+		return false;
+	rd->deaths_seen = now;
+	ru_list_for_each(l, &rd->peers) {
+		struct rosm_rd_peer *p =
+			ru_list_entry(l, struct rosm_rd_peer, link);
+
+		if (!p->peer || p->dying ||
+		    !atomic_load_explicit(&p->peer->dead,
+					  memory_order_acquire))
+			continue;
+		p->dying = 1;
+		rd->untold++;
+		any = true;
+		rosm_rd_peer_down(p, -ECONNABORTED);
+		rosm_ring_reap(&rd->ring, p->who);
+		ru_lock_acquire(&rd->lock);
+		rosm_rd_fail_peer_locked(rd, p, -ECONNABORTED);
+		ru_lock_release(&rd->lock);
+	}
+	return any;
+}
+
+/*
+ * The ring's head may wait for somebody we never met: a process that died
+ * between its first claim and the publish. Looked at rarely.
+ */
+void rosm_rd_check_claim(struct rosm_rd *rd)
+{
+	struct rosm_wire_slot *slot =
+		&rd->ring.slots[rd->ring.head & rd->ring.mask];
+	uint64_t word = atomic_load_explicit(&slot->word,
+					     memory_order_acquire);
+	uint64_t now;
+
+	if (rosm_slot_word_state(word) != ROSM_SLOT_CLAIMED)
+		return;
+	now = ru_clock_ns();
+	if (!rd->next_claim_check_ns || now < rd->next_claim_check_ns) {
+		if (!rd->next_claim_check_ns)
+			rd->next_claim_check_ns = now + CLAIM_CHECK_NS;
+		return;
+	}
+	rd->next_claim_check_ns = now + CLAIM_CHECK_NS;
+	if (!rosm_dir_alive(rd->inst->dir, rosm_slot_word_who(word)))
+		rosm_ring_reap(&rd->ring, rosm_slot_word_who(word));
+}
+
+void rosm_rd_serve(struct rosm_inst *inst)
+{
+	struct ru_list *l;
+
+	if (!ru_lock_try(&rds_lock))
+		return;
+	ru_list_for_each(l, &inst->rds) {
+		struct rosm_rd *rd = ru_list_entry(l, struct rosm_rd, link);
+
+		if (!atomic_load_explicit(&rd->active, memory_order_relaxed) ||
+		    !ru_lock_try(&rd->lock))
+			continue;
+		rosm_rd_advance_locked(rd);
+		ru_lock_release(&rd->lock);
+	}
+	ru_lock_release(&rds_lock);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RD, reliable datagrams: private to rd.c, rd_op.c, rd_send.c, rd_recv.c and
+ * rd_rma.c; the calls are in rosm.h, the hooks for progress and reaping at the
+ * end of this header.
+ *
+ * An endpoint is one arrival ring and one descriptor in the QP table (type
+ * ROSM_QPT_RD), where senders find ring_off. Senders claim slots straight in
+ * the receiver's ring; there is nothing per pair in shared memory but the
+ * blocks (engine/wire/xfer.h) of what is outstanding, and those lie with the
+ * asker, so that an answer always has its space.
+ *
+ * Threads: calls on one endpoint are serialised by the caller. What another
+ * thread's progress may touch - the operations and their lists - is guarded by
+ * rd->lock, which is held over at most one share of a bounce copy. Nothing
+ * else here is shared. Order: rds lock, then rd->lock.
+ */
+#ifndef ROSM_RD_H
+#define ROSM_RD_H
+
+#include <errno.h>
+
+#include "engine/channel.h"
+#include "engine/hazard.h"
+#include "engine/move/bounce.h"
+#include "engine/move/select.h"
+#include "engine/peer.h"
+#include "engine/ring.h"
+#include "engine/rosm.h"
+#include "engine/wire/name.h"
+#include "engine/wire/xfer.h"
+#include "util/list.h"
+#include "util/lock.h"
+
+/* aux of a QPN in the directory: index in the QP table, and what it is */
+#define ROSM_RD_AUX		(1ull << 32)
+
+#define ROSM_RD_SLOTS		1024u
+#define ROSM_RD_CHUNKS		128u
+#define ROSM_RD_OPS_MAX		65536u	/* outstanding, an endpoint */
+#define ROSM_RD_RINGS_MAX	16u	/* bounce rings of an endpoint */
+
+/*
+ * A block in a slot: sequence << 32 | offset / 64 in the sender's read-write
+ * segment. The sequence tells uses of a block apart.
+ */
+static inline uint64_t rosm_rd_ref(uint64_t off, uint32_t seq)
+{
+	return (uint64_t)seq << 32 | off >> 6;
+}
+
+enum rosm_rd_state {
+	ROSM_RD_NEW = 0,	/* no contact yet */
+	ROSM_RD_UP,
+	ROSM_RD_DOWN,		/* p->err says why; no way back */
+};
+
+/* A peer endpoint. Freed with the endpoint only: 256 bytes at most. */
+struct rosm_rd_peer {
+	struct rosm_rd_peer *next;	/* same bucket */
+	struct ru_list link;		/* rd->peers */
+	uint64_t who;
+	uint64_t cookie;
+	struct rosm_inst *inst;
+	struct rosm_peer *peer;		/* NULL: not mapped */
+	const struct rosm_wire_qp *desc;
+	uint32_t qpn;
+	uint32_t index;			/* of desc */
+	uint32_t refs;			/* of the face */
+	int err;			/* of DOWN */
+	uint8_t state;			/* enum rosm_rd_state */
+	uint8_t dying;			/* proven dead, ring being drained */
+	uint8_t told;			/* EV_PEER_DEAD was given */
+	uint8_t foreign;		/* name of another node */
+	uint32_t sent;			/* slots published, for the share */
+	struct rosm_ring_tx tx;
+	uint64_t mark[4];		/* last positions of four quarters */
+	struct rosm_select *select;	/* once something large came */
+};
+
+static_assert(sizeof(struct rosm_rd_peer) <= 256, "state of a peer");
+
+enum rosm_rd_kind {
+	ROSM_RD_OP_SEND = 1,	/* ours: answer awaited */
+	ROSM_RD_OP_READ,	/* ours: RMA that the target carries out */
+	ROSM_RD_OP_WRITE,
+	ROSM_RD_OP_ANNOUNCE,	/* ours: RMA data still to be put in a slot */
+	ROSM_RD_OP_PULL,	/* theirs: a message that we fetch */
+	ROSM_RD_OP_SERVE,	/* theirs: RMA that we carry out */
+};
+
+/* What is outstanding. Guarded by rd->lock. */
+struct rosm_rd_op {
+	struct ru_list link;		/* one of rd's lists */
+	uint8_t kind;			/* enum rosm_rd_kind */
+	uint8_t mover;			/* enum rosm_mover */
+	bool counted;			/* its payload is in the statistics */
+	bool bouncing;			/* b.ring is in use */
+	bool source;			/* with bouncing: we fill the ring */
+	bool has_data;
+	int status;			/* 0 or -errno, when ready */
+	struct rosm_rd_peer *peer;
+	void *context;
+	uint64_t len;
+	uint64_t data;
+	uint64_t start_ns;
+	uint64_t heard_ns;		/* last time the other end moved */
+	uint64_t remote_addr;		/* SERVE */
+	uint32_t rkey;
+	uint32_t seq;			/* of our block, never 0 */
+	uint32_t their_seq;		/* of xfer when it is theirs */
+	uint32_t iov_count;
+	struct iovec iov[ROSM_RD_IOV];
+	struct iovec their_iov[ROSM_RD_IOV];
+	uint32_t their_iov_count;
+	struct rosm_wire_xfer *own;	/* our block */
+	uint64_t own_off;
+	struct rosm_wire_xfer *xfer;	/* the block in use: own or theirs */
+	struct rosm_bounce b;
+	struct rosm_rd_bring *bring;	/* ours, in use */
+};
+
+/* A bounce ring in our read-write segment. */
+struct rosm_rd_bring {
+	struct ru_list link;		/* rd->brings when free */
+	uint64_t off;
+};
+
+struct rosm_rd_slab {
+	struct ru_list link;
+	uint64_t off;			/* of the blocks */
+	uint32_t count;
+	struct rosm_rd_op op[];
+};
+
+struct rosm_rd {
+	struct rosm_inst *inst;
+	struct rosm_pd *pd;
+	uint32_t pd_number;
+	uint32_t qpn;
+	uint32_t index;
+	uint32_t eager_bytes;
+	struct rosm_ring ring;
+
+	/* poll */
+	uint64_t held_pos;		/* slot of the event not yet released */
+	bool held;
+	uint32_t deaths_seen;
+	uint32_t untold;		/* dying peers without their event */
+	uint64_t answers_seen;
+	uint64_t next_claim_check_ns;
+	_Atomic uint32_t active;	/* operations outstanding or ready */
+
+	/* peers by QPN and instance */
+	struct rosm_rd_peer **buckets;
+	uint32_t bucket_mask;
+	uint32_t peer_count;
+	struct ru_list peers;
+	struct rosm_rd_peer *last;	/* of the last arrival */
+
+	/* operations */
+	struct ru_lock lock;
+	struct ru_list free_ops;
+	struct ru_list pending;		/* asked, not answered, oldest first */
+	struct ru_list work;		/* bouncing */
+	struct ru_list wait_ring;	/* asked to bounce, no ring free */
+	struct ru_list announce;
+	struct ru_list ready;		/* events to be polled */
+	struct ru_list slabs;
+	struct ru_list brings;
+	uint32_t ops;
+	uint32_t bring_count;
+
+	struct ru_list link;		/* inst->rds */
+	struct rosm_channel *channel;
+	struct rosm_fire fire;
+	void *cookie;
+	struct ru_list services;	/* names it holds, rd_name.c */
+};
+
+/* ---- rd.c ---- */
+
+/* The peer that sent a slot; met for the first time if need be. NULL: ENOMEM */
+struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
+				     uint64_t who);
+/* Map the peer and find its ring; 0 when UP, else why it cannot be. */
+int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p);
+/* It is no more, or was never: later calls answer err. */
+void rosm_rd_peer_down(struct rosm_rd_peer *p, int err);
+/* Slots at the head that nobody will ever publish. */
+void rosm_rd_check_claim(struct rosm_rd *rd);
+/* Act on deaths that were proven since; true if there were. */
+bool rosm_rd_bury(struct rosm_rd *rd);
+
+/*
+ * Name the peer's descriptor in a hazard line and see that it is still the
+ * endpoint: its ring may be written until rosm_hazard_clear. -ECONNABORTED.
+ */
+static inline int rosm_rd_enter(struct rosm_rd *rd, struct rosm_rd_peer *p,
+				struct rosm_wire_hazard **h_out)
+{
+	struct rosm_wire_hazard *h = rosm_hazard_line(rd->inst);
+
+	rosm_hazard_qp(h, p->who, p->index);
+	rosm_hazard_barrier(p->peer->fenced && rd->inst->self->fenced);
+	if (ru_likely(atomic_load_explicit(&p->desc->qpn,
+					   memory_order_acquire) == p->qpn &&
+		      !atomic_load_explicit(&p->peer->dead,
+					    memory_order_relaxed))) {
+		*h_out = h;
+		return 0;
+	}
+	rosm_hazard_clear(rd->inst, h);
+	rosm_rd_peer_down(p, -ECONNABORTED);
+	return -ECONNABORTED;
+}
+
+/* 0 when up; the first call makes the contact. */
+static inline int rosm_rd_up(struct rosm_rd *rd, struct rosm_rd_peer *p)
+{
+	return ru_likely(p->state == ROSM_RD_UP) ? 0 : rosm_rd_contact(rd, p);
+}
+
+/* ---- rd_name.c: names bound to the endpoint go with it ---- */
+
+void rosm_rd_services_free(struct rosm_rd *rd);
+
+/* ---- rd_op.c; all _locked: rd->lock ---- */
+
+struct rosm_rd_op *rosm_rd_op_get_locked(struct rosm_rd *rd,
+					 enum rosm_rd_kind kind);
+void rosm_rd_op_put_locked(struct rosm_rd *rd, struct rosm_rd_op *op);
+/* Over with status: to the ready list. */
+void rosm_rd_op_done_locked(struct rosm_rd *rd, struct rosm_rd_op *op,
+			    int status);
+/* Fill and open our block; nobody knows it before a slot names it. */
+void rosm_rd_op_open(struct rosm_rd_op *op);
+struct rosm_rd_bring *rosm_rd_bring_get_locked(struct rosm_rd *rd);
+/* Our end of the bounce through our own ring, given to the other side. */
+void rosm_rd_bring_use_locked(struct rosm_rd *rd, struct rosm_rd_op *op,
+			      struct rosm_rd_bring *ring);
+/*
+ * See what was answered, move what bounces: from the endpoint's own poll and
+ * from other threads' progress.
+ */
+void rosm_rd_advance_locked(struct rosm_rd *rd);
+void rosm_rd_fail_peer_locked(struct rosm_rd *rd, struct rosm_rd_peer *p,
+			      int status);
+/* Destroy: take back what we asked; what peers may still use is leaked. */
+void rosm_rd_cancel_all(struct rosm_rd *rd);
+void rosm_rd_op_fini(struct rosm_rd *rd);
+
+/*
+ * Answer a block of a peer: -ECONNABORTED when it was taken back, or is not
+ * what seq says. The other side finds it through its answers count.
+ */
+int rosm_rd_answer_xfer(struct rosm_rd *rd, struct rosm_rd_peer *p,
+			struct rosm_wire_xfer *x, uint32_t seq, int status);
+/* The block of a token: NULL when it makes no sense. */
+struct rosm_wire_xfer *rosm_rd_xfer(struct rosm_rd_peer *p, uint64_t ref,
+				    uint32_t *seq_out);
+/* The peer's iov as it says, checked; false: it makes no sense. */
+bool rosm_rd_their_iov(struct rosm_wire_xfer *x, uint64_t len,
+		       struct iovec iov[ROSM_RD_IOV], uint32_t *count_out);
+/* Tell the other side that something changed in a block it shares with us. */
+void rosm_rd_nudge(struct rosm_rd *rd, struct rosm_rd_peer *p);
+/* Ring its channel if armed. */
+void rosm_rd_wake(struct rosm_rd *rd, struct rosm_rd_peer *p);
+
+uint32_t rosm_rd_status_to_wire(int status);
+int rosm_rd_status_from_wire(uint32_t status);
+
+/* ---- rd_send.c ---- */
+
+/* 0 or -EAGAIN: put RMA data into a slot of the peer. */
+int rosm_rd_announce(struct rosm_rd *rd, struct rosm_rd_peer *p, uint64_t len,
+		     uint64_t data);
+void rosm_rd_announce_again(struct rosm_rd *rd);
+/* The slot for an asked operation whose block is open. */
+int rosm_rd_publish_ref(struct rosm_rd *rd, struct rosm_rd_peer *p,
+			uint8_t kind, uint8_t flags,
+			const struct rosm_rd_msg *msg, uint64_t len,
+			uint64_t ref);
+
+/* ---- rd_rma.c ---- */
+
+/* A RD_ASK arrived. */
+void rosm_rd_serve_ask(struct rosm_rd *rd, struct rosm_rd_peer *p,
+		       uint64_t ref, bool has_data, uint64_t data);
+/* One turn of an operation that we carry out for a peer; done: status set. */
+bool rosm_rd_serve_turn_locked(struct rosm_rd *rd, struct rosm_rd_op *op);
+
+/* Part of an iov; n is how many entries out has. */
+uint32_t rosm_rd_iov_slice(const struct iovec *iov, uint32_t count,
+			   uint64_t off, uint64_t len,
+			   struct iovec out[ROSM_RD_IOV]);
+
+/* ---- hooks: progress.c, reaper ---- */
+
+/* Once per dead peer; only leaves word, any thread, no lock taken. */
+void rosm_rd_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer);
+/* Move what peers wait for; no lock may be held. */
+void rosm_rd_serve(struct rosm_inst *inst);
+
+#endif
