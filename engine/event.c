@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/inst.h"
+#include "engine/ctx.h"
 #include "engine/progress.h"
 #include "util/fault.h"
 
@@ -187,4 +187,14 @@ int rosm_event_get(struct rosm_event_queue *q, struct rosm_async_event *ev_out)
 		if (poll(&p, 1, -1) < 0 && errno == EINTR)
 			return -EINTR;
 	}
+}
+
+int rosm_ctx_async_fd(struct rosm_ctx *ctx)
+{
+	return ctx->events.pipe[0];
+}
+
+int rosm_ctx_get_async(struct rosm_ctx *ctx, struct rosm_async_event *ev_out)
+{
+	return rosm_event_get(&ctx->events, ev_out);
 }
