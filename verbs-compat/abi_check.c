@@ -3,11 +3,12 @@
  * The layouts on which programs that were compiled elsewhere rely, as far as
  * this library fills them in: a header that says otherwise stops the build.
  * Numbers are those of the x86-64 ABI and hold for all versions of the header;
- * structs that grow are checked up to where they grew.
+ * structs that grow are checked up to where they grew. Then the engine's own
+ * structs and numbers, which this face hands through without translation.
  */
 #include <config.h>
 
-#include "verbs-compat/rvc.h"
+#include "verbs-compat/object.h"
 
 #include <pthread.h>
 
@@ -139,3 +140,127 @@ AT(ibv_port_attr, port_cap_flags2, 48);
 SIZE(ibv_gid_entry, 32);
 SIZE(ibv_async_event, 16);
 SIZE(ibv_grh, 40);
+
+/* ---- the engine's, handed through ---------------------------------------- */
+
+/* Headers newer than ours find their operations in what follows ours. */
+_Static_assert(offsetof(struct rvc_qp, ibex_grown) == sizeof(struct ibv_qp_ex),
+	       "rvc_qp.ibex_grown");
+
+#define SAME_AT(ours, our_member, theirs, their_member)			\
+	_Static_assert(offsetof(struct ours, our_member) ==		\
+		       offsetof(struct theirs, their_member) &&		\
+		       sizeof(((struct ours *)0)->our_member) ==	\
+		       sizeof(((struct theirs *)0)->their_member),	\
+		       #ours "." #our_member)
+#define SAME_SIZE(ours, theirs)						\
+	_Static_assert(sizeof(struct ours) == sizeof(struct theirs), #ours)
+
+SAME_SIZE(rosm_wc, ibv_wc);
+SAME_AT(rosm_wc, wr_id, ibv_wc, wr_id);
+SAME_AT(rosm_wc, status, ibv_wc, status);
+SAME_AT(rosm_wc, opcode, ibv_wc, opcode);
+SAME_AT(rosm_wc, vendor_err, ibv_wc, vendor_err);
+SAME_AT(rosm_wc, byte_len, ibv_wc, byte_len);
+SAME_AT(rosm_wc, imm, ibv_wc, imm_data);
+SAME_AT(rosm_wc, qp_num, ibv_wc, qp_num);
+SAME_AT(rosm_wc, src_qp, ibv_wc, src_qp);
+SAME_AT(rosm_wc, wc_flags, ibv_wc, wc_flags);
+SAME_AT(rosm_wc, pkey_index, ibv_wc, pkey_index);
+SAME_AT(rosm_wc, slid, ibv_wc, slid);
+SAME_AT(rosm_wc, sl, ibv_wc, sl);
+SAME_AT(rosm_wc, dlid_path_bits, ibv_wc, dlid_path_bits);
+
+SAME_SIZE(rosm_sge, ibv_sge);
+SAME_AT(rosm_sge, addr, ibv_sge, addr);
+SAME_AT(rosm_sge, length, ibv_sge, length);
+SAME_AT(rosm_sge, lkey, ibv_sge, lkey);
+
+#define SAME(name)							\
+	_Static_assert((int)ROSM_##name == (int)IBV_##name, #name)
+
+SAME(WC_SUCCESS);
+SAME(WC_LOC_LEN_ERR);
+SAME(WC_LOC_QP_OP_ERR);
+SAME(WC_LOC_EEC_OP_ERR);
+SAME(WC_LOC_PROT_ERR);
+SAME(WC_WR_FLUSH_ERR);
+SAME(WC_MW_BIND_ERR);
+SAME(WC_BAD_RESP_ERR);
+SAME(WC_LOC_ACCESS_ERR);
+SAME(WC_REM_INV_REQ_ERR);
+SAME(WC_REM_ACCESS_ERR);
+SAME(WC_REM_OP_ERR);
+SAME(WC_RETRY_EXC_ERR);
+SAME(WC_RNR_RETRY_EXC_ERR);
+SAME(WC_FATAL_ERR);
+SAME(WC_GENERAL_ERR);
+
+SAME(WC_SEND);
+SAME(WC_RDMA_WRITE);
+SAME(WC_RDMA_READ);
+SAME(WC_COMP_SWAP);
+SAME(WC_FETCH_ADD);
+SAME(WC_RECV);
+SAME(WC_RECV_RDMA_WITH_IMM);
+SAME(WC_GRH);
+SAME(WC_WITH_IMM);
+
+SAME(WR_RDMA_WRITE);
+SAME(WR_RDMA_WRITE_WITH_IMM);
+SAME(WR_SEND);
+SAME(WR_SEND_WITH_IMM);
+SAME(WR_RDMA_READ);
+
+SAME(SEND_FENCE);
+SAME(SEND_SIGNALED);
+SAME(SEND_SOLICITED);
+SAME(SEND_INLINE);
+
+SAME(QPT_RC);
+SAME(QPT_UC);
+SAME(QPT_UD);
+SAME(QPT_XRC_SEND);
+SAME(QPT_XRC_RECV);
+
+SAME(QPS_RESET);
+SAME(QPS_INIT);
+SAME(QPS_RTR);
+SAME(QPS_RTS);
+SAME(QPS_SQD);
+SAME(QPS_SQE);
+SAME(QPS_ERR);
+
+SAME(ACCESS_LOCAL_WRITE);
+SAME(ACCESS_REMOTE_WRITE);
+SAME(ACCESS_REMOTE_READ);
+SAME(ACCESS_REMOTE_ATOMIC);
+
+SAME(QP_STATE);
+SAME(QP_CUR_STATE);
+SAME(QP_EN_SQD_ASYNC_NOTIFY);
+SAME(QP_ACCESS_FLAGS);
+SAME(QP_PKEY_INDEX);
+SAME(QP_PORT);
+SAME(QP_QKEY);
+SAME(QP_AV);
+SAME(QP_PATH_MTU);
+SAME(QP_TIMEOUT);
+SAME(QP_RETRY_CNT);
+SAME(QP_RNR_RETRY);
+SAME(QP_RQ_PSN);
+SAME(QP_MAX_QP_RD_ATOMIC);
+SAME(QP_ALT_PATH);
+SAME(QP_MIN_RNR_TIMER);
+SAME(QP_SQ_PSN);
+SAME(QP_MAX_DEST_RD_ATOMIC);
+SAME(QP_PATH_MIG_STATE);
+SAME(QP_CAP);
+SAME(QP_DEST_QPN);
+
+SAME(EVENT_CQ_ERR);
+SAME(EVENT_QP_FATAL);
+SAME(EVENT_QP_REQ_ERR);
+SAME(EVENT_QP_ACCESS_ERR);
+SAME(EVENT_COMM_EST);
+SAME(EVENT_SQ_DRAINED);

@@ -6,8 +6,13 @@
  */
 #include <config.h>
 
+#include "verbs-compat/rvc.h"
+
+#include "engine/rosm.h"
 #include "verbs-compat/passthru.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +22,54 @@ struct device_list {
 	struct ibv_device *dev[];
 };
 
+static struct rvc_device own_table[1];
+
+bool rvc_is_own_device(const struct ibv_device *ibdev)
+{
+	return ibdev == &own_table[0].ibdev;
+}
+
+/*
+ * A name may be as long as ROSM_DEVICE_NAME allows, which is what fits. The
+ * paths are where the kernel would show such a device; ibv_read_sysfs_file
+ * knows ours.
+ */
+static void fill_device(struct rvc_device *dev)
+{
+	struct ibv_device *ibdev = &dev->ibdev;
+
+	ibdev->node_type = IBV_NODE_CA;
+	ibdev->transport_type = IBV_TRANSPORT_IB;
+	snprintf(ibdev->name, sizeof(ibdev->name), "%s", rosm_device_name());
+	snprintf(ibdev->dev_name, sizeof(ibdev->dev_name), "%s",
+		 rosm_device_name());
+	snprintf(ibdev->dev_path, sizeof(ibdev->dev_path),
+		 "%.100s/class/infiniband_verbs/%s", ibv_get_sysfs_path(),
+		 ibdev->dev_name);
+	snprintf(ibdev->ibdev_path, sizeof(ibdev->ibdev_path),
+		 "%.100s/class/infiniband/%s", ibv_get_sysfs_path(),
+		 ibdev->name);
+	dev->refcount = 1;
+}
+
+/* Filled once; a port that cannot be asked is asked again at the next call. */
 int rvc_devices(struct rvc_device **table_out)
 {
-	static struct rvc_device table[1];
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static int count;
+	struct rosm_port port;
+	int n;
 
-	*table_out = table;
-	return 0;
+	pthread_mutex_lock(&mutex);
+	if (!count && !rosm_device_port(&port)) {
+		fill_device(&own_table[0]);
+		own_table[0].guid = port.guid;
+		count = 1;
+	}
+	n = count;
+	pthread_mutex_unlock(&mutex);
+	*table_out = own_table;
+	return n;
 }
 
 RVC_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
@@ -73,16 +120,15 @@ RVC_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
 
 RVC_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
-	if (!rvc_own_device(device))
+	if (!rvc_is_own_device(device))
 		return rvc_sys.ibv_get_device_guid(device);
-	errno = EOPNOTSUPP;
-	return 0;
+	return ((struct rvc_device *)device)->guid;
 }
 
 /* Indexes are the kernel's, which does not know ours: ibv_get_device_index(3). */
 RVC_EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
-	if (!rvc_own_device(device))
+	if (!rvc_is_own_device(device))
 		return rvc_sys.ibv_get_device_index(device);
 	return -1;
 }

@@ -1,24 +1,84 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion channels and asynchronous events.
+ * Completion channels and asynchronous events. Reading an event counts it as
+ * reported at its object, under the lock of the handles; acknowledging counts
+ * it under the object's own mutex; destroying waits until both agree. An event
+ * whose object is gone is skipped.
  */
 #include <config.h>
 
+#include "verbs-compat/object.h"
+
 #include "verbs-compat/passthru.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static struct ibv_comp_channel *create_own(struct ibv_context *context)
+{
+	struct rvc_channel *ch = calloc(1, sizeof(*ch));
+	int err;
+
+	if (!ch)
+		return rvc_null(ENOMEM);
+	err = rosm_channel_create(rvc_context(context)->eng, &ch->eng);
+	if (err) {
+		free(ch);
+		return rvc_null(-err);
+	}
+	ch->ibch.context = context;
+	ch->ibch.fd = rosm_channel_fd(ch->eng);
+	return &ch->ibch;
+}
 
 RVC_EXPORT struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *context)
 {
 	if (rvc_foreign(context))
 		return rvc_sys.ibv_create_comp_channel(context);
-	return rvc_null(EOPNOTSUPP);
+	return create_own(context);
 }
 
 RVC_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+	bool used;
+	int err;
+
 	if (rvc_foreign(channel->context))
 		return rvc_sys.ibv_destroy_comp_channel(channel);
-	return rvc_err(EOPNOTSUPP);
+	pthread_mutex_lock(&channel->context->mutex);
+	used = channel->refcnt != 0;
+	pthread_mutex_unlock(&channel->context->mutex);
+	if (used)
+		return rvc_err(EBUSY);
+	err = rosm_channel_destroy(rvc_channel(channel)->eng);
+	if (err)
+		return rvc_err(-err);
+	free(channel);
+	return 0;
+}
+
+static int get_own_cq_event(struct rvc_channel *ch, struct ibv_cq **ibcq,
+			    void **cq_context)
+{
+	struct rvc_cq *cq;
+	void *cookie;
+	int err;
+
+	do {
+		err = rosm_channel_get_event(ch->eng, &cookie);
+		if (err)
+			return rvc_minus_one(-err);
+		rvc_handles_lock();
+		cq = rvc_handle_get_locked(RVC_CQ, cookie);
+		if (cq) {
+			cq->comp_reported++;
+			*ibcq = &cq->ibcq;
+			*cq_context = cq->ibcq.cq_context;
+		}
+		rvc_handles_unlock();
+	} while (!cq);
+	return 0;
 }
 
 RVC_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
@@ -26,21 +86,67 @@ RVC_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 {
 	if (rvc_foreign(channel->context))
 		return rvc_sys.ibv_get_cq_event(channel, cq, cq_context);
-	return rvc_minus_one(EOPNOTSUPP);
+	return get_own_cq_event(rvc_channel(channel), cq, cq_context);
 }
 
 RVC_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
-	if (rvc_foreign(cq->context))
+	if (rvc_foreign(cq->context)) {
 		rvc_sys.ibv_ack_cq_events(cq, nevents);
+		return;
+	}
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+/* ---- asynchronous events ------------------------------------------------- */
+
+/* The engine numbers its events as the ABI does: abi_check.c. */
+static bool event_report(const struct rosm_async_event *ev,
+			 struct ibv_async_event *event)
+{
+	bool found;
+
+	rvc_handles_lock();
+	if (ev->type == ROSM_EVENT_CQ_ERR) {
+		struct rvc_cq *cq = rvc_handle_get_locked(RVC_CQ, ev->cookie);
+
+		found = cq != NULL;
+		if (found) {
+			cq->async_reported++;
+			event->element.cq = &cq->ibcq;
+		}
+	} else {
+		struct rvc_qp *qp = rvc_handle_get_locked(RVC_QP, ev->cookie);
+
+		found = qp != NULL;
+		if (found) {
+			qp->async_reported++;
+			event->element.qp = &qp->ibqp;
+		}
+	}
+	rvc_handles_unlock();
+	if (found)
+		event->event_type = (enum ibv_event_type)ev->type;
+	return found;
 }
 
 RVC_EXPORT int ibv_get_async_event(struct ibv_context *context,
 				   struct ibv_async_event *event)
 {
+	struct rosm_async_event ev;
+	int err;
+
 	if (rvc_foreign(context))
 		return rvc_sys.ibv_get_async_event(context, event);
-	return rvc_minus_one(EOPNOTSUPP);
+	do {
+		err = rosm_ctx_get_async(rvc_context(context)->eng, &ev);
+		if (err)
+			return rvc_minus_one(-err);
+	} while (!event_report(&ev, event));
+	return 0;
 }
 
 /* The context of the object an event names; NULL for port and device events. */
@@ -68,11 +174,33 @@ static const struct ibv_context *event_context(struct ibv_async_event *event)
 	}
 }
 
+static void ack_cq(struct ibv_cq *cq)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->async_events_completed++;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+static void ack_qp(struct ibv_qp *qp)
+{
+	pthread_mutex_lock(&qp->mutex);
+	qp->events_completed++;
+	pthread_cond_signal(&qp->cond);
+	pthread_mutex_unlock(&qp->mutex);
+}
+
 /* Events of no object need no acknowledgement. */
 RVC_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	const struct ibv_context *context = event_context(event);
 
-	if (context && rvc_foreign(context))
+	if (!context)
+		return;
+	if (rvc_foreign(context))
 		rvc_sys.ibv_ack_async_event(event);
+	else if (event->event_type == IBV_EVENT_CQ_ERR)
+		ack_cq(event->element.cq);
+	else
+		ack_qp(event->element.qp);
 }

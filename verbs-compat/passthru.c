@@ -15,6 +15,8 @@
 
 #include "verbs-compat/passthru.h"
 
+#include "util/env.h"
+
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -176,9 +178,9 @@ static void load(void)
 		"/lib/" SONAME,
 		"/usr/lib/" SONAME,
 	};
-	const char *asked = secure_getenv("ROSM_VERBS_SYSTEM");
+	const char *asked = ru_param_str("ROSM_VERBS_SYSTEM");
 
-	if (asked && *asked) {
+	if (*asked) {
 		if (strcmp(asked, "none"))
 			try_load(asked);
 		return;

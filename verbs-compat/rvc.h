@@ -36,11 +36,14 @@ struct rvc_device {
 	void *entry[2];
 	void *sysfs;			/* NULL: not from the kernel */
 	uint64_t core_support;
-	int index;			/* number among our devices */
+	uint64_t guid;			/* of the node, network order */
 };
 
 /* Our devices, a static table. Returns how many there are. */
 int rvc_devices(struct rvc_device **table_out);
+
+/* Whether it lies in that table. */
+bool rvc_is_own_device(const struct ibv_device *ibdev);
 
 /* The owner mark of a context: what its ops.poll_cq points to. */
 int rvc_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
@@ -49,17 +52,6 @@ int rvc_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 static inline bool rvc_foreign(const struct ibv_context *context)
 {
 	return context->ops.poll_cq != rvc_poll_cq;
-}
-
-static inline struct rvc_device *rvc_own_device(struct ibv_device *ibdev)
-{
-	struct rvc_device *table;
-	int n = rvc_devices(&table);
-	uintptr_t at = (uintptr_t)ibdev - (uintptr_t)table;
-
-	if (n == 0 || at >= n * sizeof(*table) || at % sizeof(*table))
-		return NULL;
-	return &table[at / sizeof(*table)];
 }
 
 /* Verbs that return an int give the errno value; err > 0. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two sysfs helpers that programs and librdmacm call. Stateless but for
- * the remembered path.
+ * The two sysfs helpers that programs and librdmacm call. The kernel shows
+ * nothing of our device; the few files that programs read of one through these
+ * helpers are answered from a table. Stateless.
  */
 #include <config.h>
 
 #include "verbs-compat/rvc.h"
+
+#include "engine/rosm.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,6 +24,20 @@ RVC_EXPORT const char *ibv_get_sysfs_path(void)
 	return path && *path ? path : "/sys";
 }
 
+/* What there is in the folder ibdev_path of our device; NULL: no such file. */
+static const char *own_file(const char *dir, const char *file)
+{
+	struct rvc_device *dev;
+
+	if (!rvc_devices(&dev) || strcmp(dir, dev->ibdev.ibdev_path))
+		return NULL;
+	if (!strcmp(file, "board_id"))
+		return "ROSM";
+	if (!strcmp(file, "fw_ver"))
+		return rosm_version();
+	return NULL;
+}
+
 /*
  * Reads a whole small file into buf, always terminated, without its last
  * newline. Returns the length, or -1 with errno set.
@@ -28,12 +45,17 @@ RVC_EXPORT const char *ibv_get_sysfs_path(void)
 RVC_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file,
 				   char *buf, size_t size)
 {
+	const char *own = own_file(dir, file);
 	char path[4096];
 	ssize_t len;
 	int fd;
 
 	if (size == 0)
 		return rvc_minus_one(EINVAL);
+	if (own) {
+		snprintf(buf, size, "%s", own);
+		return (int)strlen(buf);
+	}
 	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >=
 	    (int)sizeof(path))
 		return rvc_minus_one(ENAMETOOLONG);
