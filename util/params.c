@@ -66,6 +66,15 @@ const struct ru_param ru_params[] = {
 		.help = "Whether libfabric's utility providers may be layered "
 			"over this one.",
 	}, {
+		.name = "ROSM_VERBS_SYSTEM",
+		.type = RU_PARAM_STRING,
+		.def = "",
+		.min = 0,
+		.max = 4000,
+		.help = "Path of the system's libibverbs.so.1, which drives "
+			"real HCAs; \"none\" is without. By default it is "
+			"looked for.",
+	}, {
 		.name = "ROSM_LOG_LEVEL",
 		.type = RU_PARAM_ENUM,
 		.def = "warn",
