@@ -239,9 +239,12 @@ int rosm_rd_send(struct rosm_rd *rd, struct rosm_rd_peer *peer,
 	rc = rosm_rd_up(rd, peer);
 	if (ru_unlikely(rc))
 		return rc;
-	if (ru_likely(!(msg->flags & ROSM_RD_ACK) && len <= rd->eager_bytes &&
-		      len <= peer->tx.chunk_bytes))
+	if (ru_unlikely(len > rd->eager_bytes || len > peer->tx.chunk_bytes)) {
+		if (msg->flags & ROSM_RD_WHOLE)
+			return -EMSGSIZE;
+	} else if (ru_likely(!(msg->flags & ROSM_RD_ACK))) {
 		return send_whole(rd, peer, msg, len, 0);
+	}
 	return send_asking(rd, peer, msg, len);
 }
 

@@ -442,7 +442,8 @@ int rosm_name_resolve(struct rosm_ctx *ctx, const char *service,
  * A peer of an endpoint, found by name: no contact before the first message,
  * so it succeeds for a peer that does not exist (then the first operation
  * answers -EHOSTUNREACH, or -ECONNABORTED if it lived and died). The same name
- * gives the same peer; put as often as got.
+ * gives the same peer, also the one that events name; put as often as got. The
+ * pointer stays good until the endpoint is destroyed.
  */
 int rosm_rd_peer_get(struct rosm_rd *rd, const uint8_t name[ROSM_NAME_BYTES],
 		     struct rosm_rd_peer **peer_out);
@@ -458,6 +459,8 @@ enum rosm_rd_flag {
 	ROSM_RD_MSG = 1 << 1,	/* untagged */
 	ROSM_RD_ACK = 1 << 2,	/* complete only when the receiver took it
 				 * (delivery complete): also for small ones */
+	ROSM_RD_WHOLE = 1 << 3,	/* the buffers are free when the call returns;
+				 * -EMSGSIZE: too much for this peer's chunks */
 };
 
 struct rosm_rd_msg {
