@@ -35,14 +35,22 @@ static uint32_t bucket_of(const struct rosm_rd *rd, uint32_t qpn)
 	return (qpn ^ qpn >> 9) & rd->bucket_mask;
 }
 
+/* foreign: the whole name, of another node; NULL: of this one. */
 static struct rosm_rd_peer *peer_find(struct rosm_rd *rd, uint32_t qpn,
-				      uint64_t who)
+				      uint64_t who,
+				      const struct rosm_wire_name *foreign)
 {
-	struct rosm_rd_peer *p = rd->buckets[bucket_of(rd, qpn)];
+	struct rosm_rd_peer *p;
 
-	while (p && (p->qpn != qpn || p->who != who))
-		p = p->next;
-	return p;
+	for (p = rd->buckets[bucket_of(rd, qpn)]; p; p = p->next) {
+		if (p->qpn != qpn || p->who != who)
+			continue;
+		if (foreign ? p->foreign && !memcmp(p->foreign, foreign,
+						    sizeof(*foreign)) :
+			      !p->foreign)
+			return p;
+	}
+	return NULL;
 }
 
 /* At most one peer a bucket on average; keeps the old table on ENOMEM. */
@@ -153,7 +161,7 @@ struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
 
 	if (ru_likely(p && p->qpn == qpn && p->who == who))
 		return p;
-	p = peer_find(rd, qpn, who);
+	p = peer_find(rd, qpn, who, NULL);
 	if (!p)
 		p = peer_new(rd, qpn, who);
 	if (!p)
@@ -171,19 +179,30 @@ struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
 int rosm_rd_peer_get(struct rosm_rd *rd, const uint8_t name[ROSM_NAME_BYTES],
 		     struct rosm_rd_peer **peer_out)
 {
-	struct rosm_wire_name n;
+	struct rosm_wire_name n, *foreign = NULL;
 	struct rosm_rd_peer *p;
+	bool here;
 
 	if (!rosm_name_valid(name, ROSM_NAME_BYTES))
 		return -EINVAL;
 	memcpy(&n, name, sizeof(n));
-	p = peer_find(rd, n.qpn, n.who);
-	if (!p) {
-		p = peer_new(rd, n.qpn, n.who);
-		if (!p)
+	here = rosm_name_is_here(rd->inst, &n);
+	p = peer_find(rd, n.qpn, n.who, here ? NULL : &n);
+	if (p)
+		goto found;
+	if (!here) {
+		foreign = malloc(sizeof(*foreign));
+		if (!foreign)
 			return -ENOMEM;
-		p->foreign = !rosm_name_is_here(rd->inst, &n);
+		*foreign = n;
 	}
+	p = peer_new(rd, n.qpn, n.who);
+	if (!p) {
+		free(foreign);
+		return -ENOMEM;
+	}
+	p->foreign = foreign;
+found:
 	p->refs++;
 	*peer_out = p;
 	return 0;
@@ -385,6 +404,7 @@ int rosm_rd_destroy(struct rosm_rd *rd)
 			ru_list_entry(l, struct rosm_rd_peer, link);
 
 		free(p->select);
+		free(p->foreign);
 		free(p);
 	}
 	free(rd->buckets);

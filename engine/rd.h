@@ -71,11 +71,11 @@ struct rosm_rd_peer {
 	uint8_t state;			/* enum rosm_rd_state */
 	uint8_t dying;			/* proven dead, ring being drained */
 	uint8_t told;			/* EV_PEER_DEAD was given */
-	uint8_t foreign;		/* name of another node */
 	uint32_t sent;			/* slots published, for the share */
 	struct rosm_ring_tx tx;
 	uint64_t mark[4];		/* last positions of four quarters */
 	struct rosm_select *select;	/* once something large came */
+	struct rosm_wire_name *foreign;	/* name of another node, or NULL */
 };
 
 static_assert(sizeof(struct rosm_rd_peer) <= 256, "state of a peer");

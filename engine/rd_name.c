@@ -118,5 +118,8 @@ void rosm_rd_name(const struct rosm_rd *rd, uint8_t name_out[ROSM_NAME_BYTES])
 void rosm_rd_peer_name(const struct rosm_rd_peer *peer,
 		       uint8_t name_out[ROSM_NAME_BYTES])
 {
-	name_of(peer->inst, peer->who, peer->qpn, name_out);
+	if (peer->foreign)
+		memcpy(name_out, peer->foreign, ROSM_NAME_BYTES);
+	else
+		name_of(peer->inst, peer->who, peer->qpn, name_out);
 }

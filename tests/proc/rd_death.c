@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RD: one side is killed in the middle; the other goes on. */
+#include <config.h>
+
+#include "tests/proc/rd_lib.h"
+
+enum { BIG = 4 << 20 };
+
+/* Polls until the dead peer is reported; counts what came before. */
+static int until_dead(struct end *e, int dead, int type)
+{
+	struct rosm_rd_event ev;
+	int n = 0;
+
+	for (;;) {
+		next_event(e, &ev);
+		if (ev.type == ROSM_RD_EV_PEER_DEAD) {
+			CHECK(ev.peer == e->peer[dead]);
+			return n;
+		}
+		CHECK_EQ(ev.type, type);
+		if (type == ROSM_RD_EV_MSG) {
+			uint64_t value;
+
+			CHECK_EQ(ev.len, sizeof(value));
+			memcpy(&value, ev.payload, sizeof(value));
+			CHECK_EQ(value, n);
+			rosm_rd_release(e->rd, &ev);
+		} else {
+			CHECK_EQ(ev.status, -ECONNABORTED);
+		}
+		n++;
+	}
+}
+
+/* Rank 2 goes on being served by rank 0, whoever died. */
+static void survivors_talk(struct end *e, int a, int b)
+{
+	struct rosm_rd_event ev;
+	uint8_t *buf = malloc(BIG);
+	char c = 0;
+
+	fill(buf, BIG, 9);
+	if (e->rank == a) {
+		mp_recv(e->mp, b, &c, 1);
+		send_done(e, b, buf, 100, 1, 0);
+		send_done(e, b, buf, BIG, 2, 0);
+	} else {
+		mp_send(e->mp, a, &c, 1);
+		next_event(e, &ev);
+		CHECK_EQ(ev.tag, 1);
+		CHECK_OK(take_msg(e, &ev, buf, BIG));
+		memset(buf, 0, BIG);
+		next_event(e, &ev);
+		CHECK_EQ(ev.tag, 2);
+		CHECK_OK(take_msg(e, &ev, buf, BIG));
+		check_fill(buf, BIG, 9);
+	}
+	free(buf);
+}
+
+static void die(struct end *e)
+{
+	mp_kill(e->mp, e->rank);
+	for (;;)
+		sched_yield();
+}
+
+/* ---- what a sender finished is delivered after its death ---- */
+
+static int dead_sender(struct mp *mp, int rank, void *arg)
+{
+	enum { MESSAGES = 40 };
+	uint64_t i;
+	struct end e;
+
+	end_open(&e, mp, rank, arg, 0);
+	end_meet(&e);
+	if (rank == 1) {
+		for (i = 0; i < MESSAGES; i++)
+			send_done(&e, 0, &i, sizeof(i), i, 0);
+		mp_send(mp, 0, "x", 1);
+		die(&e);
+	} else if (!rank) {
+		char c;
+
+		mp_recv(mp, 1, &c, 1);
+		/* it was never met by a poll, and is gone by now */
+		CHECK_EQ(mp_recv_timeout(mp, 1, &c, 1, 10000), -EPIPE);
+		CHECK_EQ(until_dead(&e, 1, ROSM_RD_EV_MSG), MESSAGES);
+		CHECK_LT(rosm_rd_send(e.rd, e.peer[1],
+				      &(struct rosm_rd_msg){ .iov_count = 0 }),
+			 0);
+	}
+	if (rank != 1) {
+		survivors_talk(&e, 2, 0);
+		end_close(&e);
+	}
+	return 0;
+}
+
+static void finished_messages_of_a_dead_sender_arrive(void **state)
+{
+	assert_int_equal(mp_run(3, dead_sender, *state), 0);
+}
+
+/* ---- a receiver dies with sends outstanding ---- */
+
+static int dead_receiver(struct mp *mp, int rank, void *arg)
+{
+	enum { SENDS = 20 };
+	uint8_t *buf = calloc(1, BIG);
+	struct rosm_rd_event ev;
+	struct end e;
+	int i;
+
+	end_open(&e, mp, rank, arg, 0);
+	end_meet(&e);
+	if (rank == 1) {
+		struct iovec iov = { buf, BIG };
+
+		next_event(&e, &ev);
+		CHECK_EQ(ev.type, ROSM_RD_EV_MSG);
+		if (!strcmp(arg, "0")) {
+			/* in the middle of a pull */
+			CHECK_EQ(rosm_rd_pull(e.rd, ev.peer, &ev.token, ev.len,
+					      &iov, 1, NULL),
+				 ROSM_RD_PENDING);
+			for (i = 0; i < 20; i++)
+				CHECK_EQ(rosm_rd_poll(e.rd, &ev) &&
+					 ev.type != ROSM_RD_EV_MSG, 0);
+		}
+		die(&e);
+	} else if (!rank) {
+		struct iovec iov = { buf, BIG };
+		struct rosm_rd_msg msg = { .iov = &iov, .iov_count = 1 };
+
+		for (i = 0; i < SENDS; i++)
+			CHECK_EQ(rosm_rd_send(e.rd, e.peer[1], &msg),
+				 ROSM_RD_PENDING);
+		CHECK_EQ(until_dead(&e, 1, ROSM_RD_EV_SENT), SENDS);
+		CHECK_EQ(rosm_rd_send(e.rd, e.peer[1], &msg), -ECONNABORTED);
+	}
+	if (rank != 1) {
+		survivors_talk(&e, 0, 2);
+		end_close(&e);
+	}
+	free(buf);
+	return 0;
+}
+
+static void outstanding_sends_to_a_dead_receiver_fail(void **state)
+{
+	assert_int_equal(mp_run(3, dead_receiver, *state), 0);
+}
+
+/* ---- a sender dies while it is read ---- */
+
+static int dead_source(struct mp *mp, int rank, void *arg)
+{
+	uint8_t *buf = calloc(1, BIG);
+	struct iovec iov = { buf, BIG };
+	struct rosm_rd_event ev;
+	struct end e;
+	int rc;
+
+	end_open(&e, mp, rank, arg, 0);
+	end_meet(&e);
+	if (rank == 1) {
+		struct rosm_rd_msg msg = { .iov = &iov, .iov_count = 1 };
+
+		CHECK_EQ(rosm_rd_send(e.rd, e.peer[0], &msg), ROSM_RD_PENDING);
+		mp_barrier(mp);
+		if (!strcmp(arg, "0"))
+			for (rc = 0; rc < 3; rc++)
+				rosm_rd_poll(e.rd, &ev);
+		die(&e);
+	}
+	if (!rank) {
+		char c;
+
+		next_event(&e, &ev);
+		CHECK_EQ(ev.type, ROSM_RD_EV_MSG);
+		mp_barrier(mp);
+		if (strcmp(arg, "0"))
+			CHECK_EQ(mp_recv_timeout(mp, 1, &c, 1, 10000), -EPIPE);
+		rc = rosm_rd_pull(e.rd, ev.peer, &ev.token, ev.len, &iov, 1,
+				  buf);
+		if (rc == ROSM_RD_PENDING) {
+			next_event(&e, &ev);
+			CHECK_EQ(ev.type, ROSM_RD_EV_PULLED);
+			rc = ev.status;
+		}
+		CHECK_EQ(rc, -ECONNABORTED);
+		CHECK_EQ(until_dead(&e, 1, ROSM_RD_EV_MSG), 0);
+	} else {
+		mp_barrier(mp);
+	}
+	survivors_talk(&e, 0, 2);
+	end_close(&e);
+	free(buf);
+	return 0;
+}
+
+static void a_pull_from_a_dead_sender_fails(void **state)
+{
+	assert_int_equal(mp_run(3, dead_source, *state), 0);
+}
+
+/* ---- kills at any moment ---- */
+
+static int storm(struct mp *mp, int rank, void *arg)
+{
+	enum { MESSAGES = 100000, LARGE = 100000 };
+	uint8_t *buf = malloc(LARGE), *in = malloc(LARGE);
+	struct rosm_rd_event ev;
+	struct end e;
+	uint64_t n;
+	int dead = 0;
+
+	end_open(&e, mp, rank, arg, 128);
+	end_meet(&e);
+	mp_send(mp, MP_PARENT, "x", 1);
+	for (n = 0; rank && n < MESSAGES; n++) {
+		size_t len = n % 3 == 0 ? LARGE : n % 3 == 1 ? 5000 : 8;
+
+		fill(buf, len, n);
+		send_done(&e, 0, buf, len, n, 0);
+	}
+	if (!rank) {
+		uint64_t next[RANKS_MAX] = { 0 };
+
+		while (dead < mp_size(mp) - 1) {
+			uint64_t from;
+			int rc;
+
+			next_event(&e, &ev);
+			from = rosm_rd_peer_cookie(ev.peer);
+			if (ev.type == ROSM_RD_EV_PEER_DEAD) {
+				dead++;
+				continue;
+			}
+			CHECK_EQ(ev.type, ROSM_RD_EV_MSG);
+			CHECK_EQ(ev.tag, next[from]++);
+			n = ev.tag;
+			if (ev.payload) {
+				check_fill(ev.payload, ev.len, n);
+				rosm_rd_release(e.rd, &ev);
+				continue;
+			}
+			rc = rosm_rd_pull(e.rd, ev.peer, &ev.token, ev.len,
+					  &(struct iovec){ in, LARGE }, 1,
+					  in);
+			while (rc == ROSM_RD_PENDING) {
+				next_event(&e, &ev);
+				if (ev.type == ROSM_RD_EV_PULLED) {
+					rc = ev.status;
+				} else if (ev.type == ROSM_RD_EV_PEER_DEAD) {
+					dead++;
+				} else {
+					from = rosm_rd_peer_cookie(ev.peer);
+					CHECK_EQ(ev.tag, next[from]++);
+					rosm_rd_release(e.rd, &ev);
+					if (ev.token.xfer)
+						rosm_rd_answer(e.rd, ev.peer,
+							       &ev.token, 0);
+				}
+			}
+			if (!rc)
+				check_fill(in, LARGE, n);
+			else
+				CHECK_EQ(rc, -ECONNABORTED);
+		}
+		end_close(&e);
+	}
+	free(buf);
+	free(in);
+	return 0;
+}
+
+static void kills_at_any_moment_leave_the_receiver_working(void **state)
+{
+	int round;
+
+	for (round = 0; round < 6; round++) {
+		struct mp *mp = mp_start(4, storm, *state);
+		struct timespec ts = { 0, 5000000L + 7000000L * round };
+		char c;
+		int i;
+
+		for (i = 0; i < 4; i++)
+			mp_recv(mp, i, &c, 1);
+		for (i = 1; i < 4; i++) {
+			nanosleep(&ts, NULL);
+			mp_kill(mp, i);
+		}
+		assert_int_equal(mp_finish(mp), 0);
+	}
+}
+
+#define BOTH_WAYS(test) \
+	{ #test, test, NULL, NULL, "1" }, \
+	{ #test "_without_cma", test, NULL, NULL, "0" }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH_WAYS(finished_messages_of_a_dead_sender_arrive),
+		BOTH_WAYS(outstanding_sends_to_a_dead_receiver_fail),
+		BOTH_WAYS(a_pull_from_a_dead_sender_fails),
+		BOTH_WAYS(kills_at_any_moment_leave_the_receiver_working),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
