@@ -172,16 +172,24 @@ static inline bool rosm_ring_chunk_likely(struct rosm_ring_tx *tx)
 {
 	if (!tx->chunks)
 		return false;
-	if (ru_unlikely(tx->hint - tx->head >= tx->chunks))
+	if (ru_unlikely(tx->hint - tx->head >= tx->chunks)) {
 		/* A-ring3: pairs with R-ring3 */
 		tx->head = atomic_load_explicit(&tx->hdr->head,
 						memory_order_acquire);
+		/* others were faster: the first FREE position is not before */
+		if (tx->hint < tx->head)
+			tx->hint = tx->head;
+	}
 	return tx->hint - tx->head < tx->chunks;
 }
 
 /* The same for a claimed position; certain. */
 static inline uint8_t *rosm_ring_tx_chunk(struct rosm_ring_tx *tx, uint64_t pos)
 {
+	if (ru_unlikely(pos - tx->head >= tx->chunks))
+		/* A-ring3 */
+		tx->head = atomic_load_explicit(&tx->hdr->head,
+						memory_order_acquire);
 	if (pos - tx->head >= tx->chunks)
 		return NULL;
 	return tx->chunk + (size_t)(pos & (tx->chunks - 1)) * tx->chunk_bytes;
