@@ -283,8 +283,7 @@ static int connect_to(struct rosm_inst *inst, uint64_t who)
 	len = socket_name(token, &un);
 	if (!connect(fd, (struct sockaddr *)&un, len))
 		return fd;
-	/* Refused: another network namespace, since it lives. */
-	rc = errno == ECONNREFUSED ? -EACCES : -errno;
+	rc = -errno;
 	close(fd);
 	return rc;
 }
@@ -315,7 +314,7 @@ static int wait_answer(struct rosm_inst *inst, int fd, uint64_t who,
 		poll(&pfd, 1, 1);
 		rc = recv_other(inst, fd, who, peer_out);
 		if (rc != -EAGAIN)
-			return rc == -ECONNRESET ? -EACCES : rc;
+			return rc;
 		if (!rosm_dir_alive(inst->dir, who))
 			return -ECONNABORTED;
 	} while (ru_clock_ns() < end);
@@ -332,16 +331,18 @@ int rosm_contact_ask(struct rosm_inst *inst, uint64_t who,
 	int fd, rc;
 
 	fd = connect_to(inst, who);
-	if (fd < 0)
-		return fd;
-	rc = check_user(fd, &pid);
+	rc = fd < 0 ? fd : check_user(fd, &pid);
 	if (!rc)
 		rc = send_self(inst, fd);
 	if (!rc) {
 		knock_at(inst, who);
 		rc = wait_answer(inst, fd, who, peer_out);
 	}
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	/* A live one that hangs up, or is in another network namespace. */
+	if (rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EPIPE)
+		rc = rosm_peer_dies_soon(inst, who) ? -ECONNABORTED : -EACCES;
 	return rc;
 }
 

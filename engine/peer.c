@@ -27,7 +27,10 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define DYING_MS	100
 
 /* ---- making one ------------------------------------------------------ */
 
@@ -475,6 +478,23 @@ static int attach(struct rosm_inst *inst, uint64_t who,
 	return rc;
 }
 
+/*
+ * A process that ends closes its descriptors one by one, the directory's
+ * perhaps last: what fails meanwhile is known for a death a little later.
+ */
+bool rosm_peer_dies_soon(struct rosm_inst *inst, uint64_t who)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int i;
+
+	for (i = 0; i < DYING_MS; i++) {
+		if (!rosm_dir_alive(inst->dir, who))
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
 int rosm_peer_get(struct rosm_inst *inst, uint64_t who,
 		  struct rosm_peer **peer_out)
 {
@@ -492,7 +512,7 @@ int rosm_peer_get(struct rosm_inst *inst, uint64_t who,
 	    rc == -EHOSTUNREACH || rc == -ECONNABORTED)
 		return rc;
 	/* Descriptors closed or exchanged: either it just died, or worse. */
-	if (!rosm_dir_alive(inst->dir, who))
+	if (rosm_peer_dies_soon(inst, who))
 		return -ECONNABORTED;
 	RU_WARN("peer", "slot %u cannot be mapped (errno %d)",
 		rosm_wire_who_slot(who), -rc);

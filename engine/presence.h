@@ -37,6 +37,9 @@ int rosm_peer_make_self(struct rosm_inst *inst);
 /* All of them, at the end of the instance. */
 void rosm_peers_fini(struct rosm_inst *inst);
 
+/* After a failure that a death explains: whether it is one. */
+bool rosm_peer_dies_soon(struct rosm_inst *inst, uint64_t who);
+
 /* Log once that this instance and that one do not understand each other. */
 void rosm_peer_refuse(uint32_t pid, uint32_t version);
 

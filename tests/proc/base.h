@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests of the engine's lower half share: an instance without a
+ * context, who exchange, and waiting for a condition.
+ */
+#ifndef TESTS_PROC_BASE_H
+#define TESTS_PROC_BASE_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "engine/inst.h"
+#include "engine/peer.h"
+#include "tests/lib/assert.h"
+#include "tests/lib/mp.h"
+
+static inline struct rosm_inst *base_open(void)
+{
+	struct rosm_inst *inst = NULL;
+
+	CHECK_OK(rosm_inst_get(&inst));
+	return inst;
+}
+
+/* Tell the other who we are, learn who it is. */
+static inline uint64_t base_swap(struct mp *mp, int other, uint64_t who)
+{
+	uint64_t got = 0;
+
+	mp_send(mp, other, &who, sizeof(who));
+	CHECK_EQ(mp_recv(mp, other, &got, sizeof(got)), sizeof(got));
+	return got;
+}
+
+static inline struct rosm_peer *base_peer(struct rosm_inst *inst, uint64_t who)
+{
+	struct rosm_peer *p = NULL;
+
+	CHECK_OK(rosm_peer_get(inst, who, &p));
+	return p;
+}
+
+static inline void base_nap_ms(long ms)
+{
+	struct timespec ts = { .tv_nsec = ms * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+#endif
