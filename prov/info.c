@@ -272,7 +272,7 @@ static void fill_ep(struct fi_ep_attr *ep)
 	ep->type = FI_EP_RDM;
 	ep->protocol = RFI_PROTO;
 	ep->protocol_version = RFI_PROTO_VERSION;
-	ep->max_msg_size = rosm_device_limits()->max_mr_size;
+	ep->max_msg_size = ru_min(rosm_device_limits()->max_mr_size, INT64_MAX);
 	ep->mem_tag_format = RFI_TAG_FORMAT;
 	ep->tx_ctx_cnt = 1;
 	ep->rx_ctx_cnt = 1;
