@@ -189,17 +189,24 @@ int rosm_channel_get_event(struct rosm_channel *ch, void **cq_cookie_out)
 {
 	struct rosm_inst *inst = ch->ctx->inst;
 	struct pollfd p = { .fd = ch->epfd, .events = POLLIN };
+	unsigned int steps;
 
 	for (;;) {
 		quiet(ch);
 		if (pop(ch, cq_cookie_out))
 			return 0;
 		rosm_peers_watch_now(inst);
+		steps = atomic_load_explicit(&inst->bounce_steps,
+					     memory_order_relaxed);
 		rosm_progress(inst);
 		if (pop(ch, cq_cookie_out))
 			return 0;
 		if (fcntl(ch->epfd, F_GETFL) & O_NONBLOCK)
 			return -EAGAIN;
+		/* a copy that needs both sides goes on: do not sleep yet */
+		if (steps != atomic_load_explicit(&inst->bounce_steps,
+						  memory_order_relaxed))
+			continue;
 		if (poll(&p, 1, -1) < 0 && errno == EINTR)
 			return -EINTR;
 	}

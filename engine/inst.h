@@ -71,6 +71,7 @@ struct rosm_inst {
 	struct ru_list cqs;
 	struct ru_list channels;
 	uint64_t naks_seen;
+	atomic_uint bounce_steps;	/* shares of bounce copies done */
 
 	/* presence (inst.c, peer*.c, contact.c, hazard.c, mr.c own these) */
 	bool orphan;			/* of the parent, in a fork child */

@@ -149,6 +149,7 @@ int rosm_qp_post_send(struct rosm_qp *qp, const struct rosm_send_wr *wr)
 	op.num_sge = wr->num_sge;
 	op.sge = wr->sg_list;
 	op.inline_data = NULL;
+	op.index = qp->sq_head;
 	if (wr->flags & ROSM_SEND_INLINE) {
 		take_inline(wr, data);
 		op.inline_data = data;

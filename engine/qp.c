@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/assist.h"
 #include "engine/ctx.h"
 #include "engine/device.h"
 #include "engine/directory.h"
@@ -162,6 +163,7 @@ static void dismantle(struct rosm_qp *qp)
 	if (qp->d) {
 		atomic_store_explicit(&qp->d->state, 0, memory_order_release);
 		rosm_hazard_drain_qp(qp->inst, qp->index);
+		rosm_assist_fini(qp);
 		free_queues(qp);
 		rosm_qpindex_free(qp->inst, qp->index);
 	}

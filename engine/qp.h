@@ -12,6 +12,7 @@
 #define ROSM_QP_H
 
 #include "engine/cq.h"
+#include "engine/move/bounce.h"
 #include "engine/ring.h"
 #include "engine/rosm.h"
 #include "engine/wire/qp.h"
@@ -40,6 +41,8 @@ struct rosm_conn {
 	struct rosm_peer *dst;
 	struct rosm_wire_qp *dqp;	/* dst's descriptor */
 	struct rosm_wire_qpctl *dctl;
+	struct rosm_wire_qp *sqp;	/* src's */
+	struct rosm_wire_qpctl *sctl;
 	uint32_t src_qpn;
 	uint32_t src_pd;
 	uint32_t dst_qpn;
@@ -58,6 +61,9 @@ struct rosm_conn {
 	uint64_t epoch;			/* dst's mr_epoch when credit was read */
 	uint64_t inline_pos;		/* of the last payload left in a slot */
 	bool inline_left;
+	bool bounce_open;		/* assist.c */
+	uint32_t bounce_index;
+	struct rosm_bounce bounce;
 	uint32_t sum[ROSM_SUM_CACHE];
 };
 
@@ -72,6 +78,7 @@ struct rosm_op {
 	uint32_t num_sge;
 	const struct rosm_sge *sge;
 	const void *inline_data;	/* instead of sge */
+	uint32_t index;			/* in the send queue */
 };
 
 struct rosm_sqe {

@@ -63,6 +63,8 @@ int rosm_conn_forward(struct rosm_conn *c, struct rosm_qp *qp)
 	memset(c, 0, sizeof(*c));
 	c->inst = inst;
 	c->src = inst->self;
+	c->sqp = qp->d;
+	c->sctl = qp->ctl;
 	c->src_qpn = qp->qpn;
 	c->src_pd = qp->pd->number;
 	c->dst_qpn = qpn;
@@ -93,6 +95,8 @@ int rosm_conn_backward(struct rosm_conn *c, struct rosm_qp *qp,
 	c->inst = qp->inst;
 	c->src = src;
 	c->dst = qp->inst->self;
+	c->sqp = sqp;
+	c->sctl = control(src, src_index);
 	c->src_qpn = atomic_load_explicit(&sqp->qpn, memory_order_relaxed);
 	c->src_pd = atomic_load_explicit(&sqp->pd, memory_order_relaxed);
 	c->dst_qpn = qp->qpn;

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/assist.h"
 #include "engine/hazard.h"
 #include "engine/move/move.h"
 #include "engine/mr.h"
@@ -277,13 +278,35 @@ static int send_in_ring(struct rosm_conn *c, const struct rosm_op *op,
 	return ROSM_WC_SUCCESS;
 }
 
+/* By one side alone where that is possible, else together. */
+static int move(struct rosm_conn *c, const struct rosm_op *op,
+		const struct rosm_end *src, const struct rosm_end *dst,
+		enum rosm_move_fault *fault_out)
+{
+	int rc = rosm_move(src, dst, op->len, fault_out);
+	struct rosm_peer *other = c->src->self ? c->dst : c->src;
+
+	if (rc == -EOPNOTSUPP) {
+		rc = rosm_assist_move(c, op, src, dst, op->len);
+		if (!rc)
+			rosm_move_count(other, ROSM_MOVER_BOUNCE,
+					src->peer->self, op->len);
+	} else if (!rc) {
+		rosm_move_count(other, other->local ? ROSM_MOVER_SELF :
+						      ROSM_MOVER_CMA,
+				src->peer->self, op->len);
+	}
+	return rc;
+}
+
 /* What a copy's result means to the requester. */
 static int move_status(int rc, enum rosm_move_fault fault, bool read)
 {
 	switch (rc) {
 	case 0:
 		return ROSM_WC_SUCCESS;
-	case -EOPNOTSUPP:
+	case -EAGAIN:
+	case -ENOMEM:
 		return ROSM_STALL_ASSIST;
 	case -ESRCH:
 		return ROSM_WC_RETRY_EXC_ERR;
@@ -293,15 +316,6 @@ static int move_status(int rc, enum rosm_move_fault fault, bool read)
 	default:
 		return ROSM_WC_GENERAL_ERR;
 	}
-}
-
-static void count_move(struct rosm_conn *c, uint64_t len, bool read)
-{
-	bool here = c->src->self;
-	struct rosm_peer *other = here ? c->dst : c->src;
-
-	rosm_move_count(other, other->local ? ROSM_MOVER_SELF : ROSM_MOVER_CMA,
-			here != read, len);
 }
 
 static int send_direct(struct rosm_conn *c, const struct rosm_op *op,
@@ -324,16 +338,13 @@ static int send_direct(struct rosm_conn *c, const struct rosm_op *op,
 		return refuse_recv(c, op, ROSM_WC_LOC_LEN_ERR,
 				   ROSM_WC_REM_INV_REQ_ERR);
 	dst.iov_count = r.count;
-	rc = rosm_move(&src, &dst, op->len, &fault);
+	rc = move(c, op, &src, &dst, &fault);
 	if (rc == -EFAULT && fault == ROSM_FAULT_DST)
 		return refuse_recv(c, op, ROSM_WC_LOC_PROT_ERR,
 				   ROSM_WC_REM_OP_ERR);
 	if (rc)
 		return move_status(rc, fault, false);
-	rc = announce(c, op, ROSM_SLOT_SEND, 0);
-	if (rc == ROSM_WC_SUCCESS)
-		count_move(c, op->len, false);
-	return rc;
+	return announce(c, op, ROSM_SLOT_SEND, 0);
 }
 
 static int execute_send(struct rosm_conn *c, const struct rosm_op *op,
@@ -439,10 +450,9 @@ static int execute_write(struct rosm_conn *c, const struct rosm_op *op,
 		if (c->inline_left &&
 		    !rosm_overlap_settle(c, h, &target))
 			return ROSM_STALL_RING;
-		rc = rosm_move(&src, &dst, op->len, &fault);
+		rc = move(c, op, &src, &dst, &fault);
 		if (rc)
 			return move_status(rc, fault, false);
-		count_move(c, op->len, false);
 	}
 	return imm ? announce(c, op, ROSM_SLOT_WRITE_IMM, 0) : ROSM_WC_SUCCESS;
 }
@@ -471,10 +481,9 @@ static int execute_read(struct rosm_conn *c, const struct rosm_op *op,
 	dst.iov_count = g.count;
 	if (c->inline_left && !rosm_overlap_settle(c, h, &target))
 		return ROSM_STALL_RING;
-	rc = rosm_move(&src, &dst, op->len, &fault);
+	rc = move(c, op, &src, &dst, &fault);
 	if (rc)
 		return move_status(rc, fault, true);
-	count_move(c, op->len, true);
 	return ROSM_WC_SUCCESS;
 }
 

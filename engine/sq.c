@@ -253,6 +253,7 @@ static int run_queue(struct queue_view *v, struct rosm_conn *c,
 			return 0;	/* failed: its owner flushes */
 		rc = load_op((void *)(v->wqes + (size_t)at * v->stride),
 			     v->stride, &p);
+		p.op.index = done;
 		rc = rc ? (int)ROSM_WC_GENERAL_ERR : rosm_execute(c, &p.op);
 		if (rc < 0)
 			return rc;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RC between two processes: data, order, completions. Rank 0 and rank 1 play
- * different parts of one script.
+ * different parts of one script. Built a second time with RC_BOUNCE, where
+ * neither process may reach the other's memory.
  */
 #include <config.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -167,6 +169,7 @@ static void writes_and_reads_of_all_sizes_move_the_bytes(void **state)
 	assert_int_equal(mp_run(2, one_sided, NULL), 0);
 }
 
+#ifndef RC_BOUNCE
 static int late_recv(struct mp *mp, int rank, void *arg)
 {
 	struct rcpair p;
@@ -318,6 +321,8 @@ static void one_sided_requests_see_the_sends_before_them(void **state)
 	assert_int_equal(mp_run(2, send_then_read, NULL), 0);
 }
 
+#endif
+
 static int sleeper(struct mp *mp, int rank, void *arg)
 {
 	enum { N = 300 };
@@ -368,11 +373,17 @@ int main(void)
 		cmocka_unit_test(sends_of_all_sizes_arrive_whole),
 		cmocka_unit_test(a_long_stream_of_mixed_sizes_keeps_its_order),
 		cmocka_unit_test(writes_and_reads_of_all_sizes_move_the_bytes),
+#ifndef RC_BOUNCE
+		/* what the target's calls carry, it cannot get stopped */
 		cmocka_unit_test(a_receive_posted_late_fetches_what_waits_for_it),
 		cmocka_unit_test(a_stopped_target_delays_nobody),
 		cmocka_unit_test(one_sided_requests_see_the_sends_before_them),
+#endif
 		cmocka_unit_test(no_wakeup_is_lost),
 	};
 
+#ifdef RC_BOUNCE
+	setenv("ROSM_MOVE_CMA", "0", 1);
+#endif
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
