@@ -83,14 +83,18 @@ static int32_t lap_diff(uint64_t word, uint64_t pos, uint32_t log2)
 	return (int32_t)(d << 10) >> 10;
 }
 
-struct rosm_wire_slot *rosm_ring_peek_past(struct rosm_ring *ring,
-					   uint64_t *pos_out)
+/*
+ * The first published slot before end; *passed_out: slots that are still being
+ * filled lie before it.
+ */
+static struct rosm_wire_slot *scan(struct rosm_ring *ring, uint64_t end,
+				   uint64_t *pos_out, bool *passed_out)
 {
 	uint32_t blocked = 0;		/* QPN whose order must be kept */
 	uint64_t pos;
 
-	for (pos = ring->head; pos - ring->head < LOOK_AHEAD &&
-			       pos - ring->head <= ring->mask; pos++) {
+	*passed_out = false;
+	for (pos = ring->head; pos < end; pos++) {
 		struct rosm_wire_slot *slot = &ring->slots[pos & ring->mask];
 		uint64_t word = atomic_load_explicit(&slot->word,
 						     memory_order_acquire);
@@ -104,6 +108,7 @@ struct rosm_wire_slot *rosm_ring_peek_past(struct rosm_ring *ring,
 		case ROSM_SLOT_FREE:
 			return NULL;
 		case ROSM_SLOT_CLAIMED:
+			*passed_out = true;
 			continue;
 		case ROSM_SLOT_TAKEN:
 			if (blocked && blocked != slot->qpn)
@@ -118,6 +123,24 @@ struct rosm_wire_slot *rosm_ring_peek_past(struct rosm_ring *ring,
 		}
 	}
 	return NULL;
+}
+
+/*
+ * A producer may publish a slot that was just passed over and then the one
+ * that was found. Having acquired the later one, a second look sees the
+ * earlier one as published, and the first of both is the next in order.
+ */
+struct rosm_wire_slot *rosm_ring_peek_past(struct rosm_ring *ring,
+					   uint64_t *pos_out)
+{
+	uint64_t end = ring->head + ru_min(LOOK_AHEAD, ring->mask + 1ull);
+	struct rosm_wire_slot *slot;
+	bool passed;
+
+	slot = scan(ring, end, pos_out, &passed);
+	if (slot && passed)
+		slot = scan(ring, *pos_out + 1, pos_out, &passed);
+	return slot;
 }
 
 void rosm_ring_free_past(struct rosm_ring *ring, uint64_t pos)
