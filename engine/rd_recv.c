@@ -280,19 +280,31 @@ static int poll_idle(struct rosm_rd *rd, struct rosm_rd_event *ev)
 	return 0;
 }
 
+/*
+ * The ring is looked at before the answers: whoever answers us and then sends
+ * is reported in that order.
+ */
 int rosm_rd_poll(struct rosm_rd *rd, struct rosm_rd_event *ev_out)
 {
+	struct rosm_wire_slot *slot;
+	uint64_t pos;
+	int rc;
+
 	if (ru_unlikely(rd->held))
 		rosm_rd_release(rd, ev_out);
-	if (ru_unlikely(atomic_load_explicit(&rd->active,
-					     memory_order_relaxed))) {
-		advance(rd);
-		if (take_ready(rd, ev_out))
-			return 1;
-	}
-	if (ru_likely(take_next(rd, ev_out)))
-		return 1;
-	return poll_idle(rd, ev_out);
+	do {
+		slot = rosm_ring_peek(&rd->ring, &pos);
+		if (ru_unlikely(atomic_load_explicit(&rd->active,
+						     memory_order_relaxed))) {
+			advance(rd);
+			if (take_ready(rd, ev_out))
+				return 1;
+		}
+		if (!slot)
+			return poll_idle(rd, ev_out);
+		rc = take(rd, slot, pos, ev_out);
+	} while (ru_unlikely(!rc));
+	return rc > 0;
 }
 
 void rosm_rd_release(struct rosm_rd *rd, struct rosm_rd_event *ev)
