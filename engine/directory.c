@@ -262,25 +262,39 @@ static int dir_open(bool create, struct rosm_dir **dir_out)
 	return rc;
 }
 
+/* Cleaned away (or being looked at by who cleans): nothing of ours is in it. */
+static bool dir_is_stale(const struct rosm_process *p)
+{
+	return !p->held_count &&
+	       atomic_load_explicit(&p->dir->head->magic,
+				    memory_order_acquire) !=
+		       ROSM_WIRE_MAGIC_DIR;
+}
+
+/* Where there is none any more, the stale one stays. */
+static int dir_renew(struct rosm_process *p, bool create)
+{
+	struct rosm_dir *old = p->dir;
+	int rc = dir_open(create, &p->dir);
+
+	if (rc || !old)
+		return rc;
+	close(old->fd);
+	old->fd = -1;
+	p->dir->older = old;
+	return 0;
+}
+
 static int dir_get(bool create, struct rosm_dir **dir_out)
 {
 	struct rosm_process *p = rosm_process_get();
-	struct rosm_dir *dir;
 	int rc = 0;
 
 	if (!p)
 		return -EPROTO;
 	rosm_process_lock(p);
-	dir = p->dir;
-	if (dir && !p->held_count &&
-	    atomic_load_explicit(&dir->head->magic, memory_order_acquire) !=
-		    ROSM_WIRE_MAGIC_DIR) {
-		close(dir->fd);
-		dir->fd = -1;
-		p->dir = NULL;
-	}
-	if (!p->dir)
-		rc = dir_open(create, &p->dir);
+	if (!p->dir || dir_is_stale(p))
+		rc = dir_renew(p, create);
 	if (!rc)
 		*dir_out = p->dir;
 	rosm_process_unlock(p);

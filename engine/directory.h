@@ -22,6 +22,7 @@ struct rosm_dir {
 	struct rosm_wire_dir_totals *totals;
 	struct rosm_wire_dir_ended *ended;
 	void *map;		/* ROSM_DIR_SIZE bytes */
+	struct rosm_dir *older;	/* cleaned away; somebody may read it still */
 	_Atomic uint32_t qpn_hint;	/* lowest index that may be free */
 };
 

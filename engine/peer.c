@@ -201,8 +201,10 @@ static void old_peers_vacate(struct rosm_inst *inst)
 	ru_list_init(&done);
 	ru_lock_acquire(&inst->lock);
 	ru_list_for_each_safe(l, next, &inst->old_peers) {
-		if (!ru_list_entry(l, struct rosm_peer, old_link)->reaped)
+		p = ru_list_entry(l, struct rosm_peer, old_link);
+		if (!p->reaped)
 			continue;
+		ru_list_del(&p->link);	/* the dead list is walked */
 		ru_list_del(l);
 		ru_list_add_tail(&done, l);
 	}
@@ -370,7 +372,8 @@ struct slot_copy {
 	size_t ro_size;
 };
 
-#define GET(field) atomic_load_explicit(&e->field, memory_order_relaxed)
+/* Acquire, so that gen is looked at again after all of them. */
+#define GET(field) atomic_load_explicit(&e->field, memory_order_acquire)
 
 static int slot_read(struct rosm_inst *inst, uint64_t who, struct slot_copy *s)
 {
@@ -398,8 +401,7 @@ static int slot_read(struct rosm_inst *inst, uint64_t who, struct slot_copy *s)
 		.ro_id = { GET(memfd_dev), GET(ro_ino) },
 		.rw_size = GET(rw_size), .ro_size = GET(ro_size),
 	};
-	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&e->gen, memory_order_relaxed) != want)
+	if (GET(gen) != want)
 		return -ECONNABORTED;
 	/* Sizes of 0 would mean "any" to ru_shm_attach(). */
 	if (!s->rw_fd || !s->ro_fd || !s->rw_size || !s->ro_size)

@@ -65,7 +65,7 @@ static void copy_counts(uint64_t to[ROSM_STAT_MOVERS],
 	unsigned int m;
 
 	for (m = 0; m < ROSM_STAT_MOVERS; m++)
-		to[m] = atomic_load_explicit(&from[m], memory_order_relaxed);
+		to[m] = atomic_load_explicit(&from[m], memory_order_acquire);
 }
 
 static void tell_all(const struct rosm_wire_stat *table, uint32_t pid,
@@ -146,18 +146,23 @@ int rosm_stat_live(uint32_t pid,
 	return 0;
 }
 
-/* False while another process writes the entry. */
+/*
+ * False while another process writes the entry. All loads are acquire: who is
+ * looked at again after them.
+ */
 static bool read_ended(struct rosm_wire_dir_ended *e,
 		       struct rosm_stat_ended *out)
 {
 	uint64_t who = atomic_load_explicit(&e->who, memory_order_acquire);
 
-	out->pid = atomic_load_explicit(&e->pid, memory_order_relaxed);
-	memcpy(out->comm, e->comm, sizeof(out->comm));
+	size_t i;
+
+	out->pid = atomic_load_explicit(&e->pid, memory_order_acquire);
+	for (i = 0; i < sizeof(out->comm); i++)
+		out->comm[i] = __atomic_load_n(&e->comm[i], __ATOMIC_ACQUIRE);
 	out->comm[sizeof(out->comm) - 1] = '\0';
 	copy_counts(out->bytes, e->bytes);
 	copy_counts(out->ops, e->ops);
-	atomic_thread_fence(memory_order_acquire);
 	return who &&
 	       atomic_load_explicit(&e->who, memory_order_relaxed) == who;
 }
