@@ -32,6 +32,7 @@ static inline int rosm_mr_check(struct rosm_peer *owner, uint32_t key,
 		return -EINVAL;
 	mr = (const struct rosm_wire_mr *)((const char *)owner->ro +
 					   ROSM_RO_MR_OFF) + index;
+	/* A-mr: pairs with R-mr in publish() of mr.c */
 	if (atomic_load_explicit(&mr->live, memory_order_acquire) !=
 	    rosm_wire_mr_live(key))
 		return -EINVAL;

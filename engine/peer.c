@@ -381,6 +381,7 @@ static int slot_read(struct rosm_inst *inst, uint64_t who, struct slot_copy *s)
 	uint32_t want = rosm_wire_who_gen(who), gen, state;
 
 	gen = atomic_load_explicit(&e->gen, memory_order_acquire);
+	/* A-slot: pairs with R-slot in publish_slot() of inst.c */
 	state = atomic_load_explicit(&e->state, memory_order_acquire);
 	if (!want || gen != want)
 		return want && gen_after(rosm_wire_who(0, gen), who) ?

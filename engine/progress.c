@@ -58,8 +58,11 @@ static void serve_peer(struct rosm_inst *inst, struct rosm_peer *peer)
 	}
 }
 
-/* Waiters set their bit first, then the summary: clear in the other order. */
-void rosm_progress_attn(struct rosm_inst *inst)
+/*
+ * A-attn: waiters set their bit first, then the summary (R-attn in peer.c);
+ * clear in the other order.
+ */
+static void serve_attn(struct rosm_inst *inst)
 {
 	uint64_t groups = atomic_exchange_explicit(&inst->rwh->attn_sum, 0,
 						   memory_order_acq_rel);
@@ -161,13 +164,20 @@ void rosm_qp_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer)
 	n = atomic_load_explicit(&inst->roh->qps, memory_order_relaxed);
 	for (i = 0; i < n; i++) {
 		struct rosm_qp *qp = rosm_qp_at(inst, i);
+		bool in_order;
 
 		if (!qp || qp->conn.dst != peer)
 			continue;
 		ru_lock_acquire(&qp->sq_lock);
+		/* it destroyed its QP in order: nothing is owed to receives */
+		in_order = atomic_load_explicit(&qp->conn.dqp->qpn,
+						memory_order_acquire) !=
+				   qp->conn.dst_qpn &&
+			   qp->sq_comp == qp->sq_head;
 		rosm_sq_peer_dead_locked(qp);
 		ru_lock_release(&qp->sq_lock);
-		rosm_qp_fail(qp, -1);
+		if (!in_order)
+			rosm_qp_fail(qp, -1);
 	}
 }
 
@@ -180,12 +190,12 @@ static void reap(struct rosm_inst *inst)
 		ru_lock_acquire(&inst->lock);
 		ru_list_for_each(l, &inst->dead_list) {
 			peer = ru_list_entry(l, struct rosm_peer, link);
-			if (!peer->reaped)
+			if (!peer->reaping)
 				break;
 			peer = NULL;
 		}
 		if (peer) {
-			peer->reaped = true;
+			peer->reaping = true;
 			atomic_fetch_sub_explicit(&inst->dead_count, 1,
 						  memory_order_relaxed);
 		}
@@ -195,14 +205,33 @@ static void reap(struct rosm_inst *inst)
 		RU_INFO("peer", "process %d is gone", (int)peer->pid);
 		rosm_qp_peer_dead(inst, peer);
 		rosm_rd_peer_dead(inst, peer);
+		/* from here on its segments may be unmapped */
+		ru_lock_acquire(&inst->lock);
+		peer->reaped = true;
+		ru_lock_release(&inst->lock);
 	}
+}
+
+/*
+ * One thread serves at a time; serve_lock also keeps the QPs that it finds
+ * from being destroyed meanwhile. Who does not get it leaves the work to who
+ * has it, or to the next call: every word that says "wanted" stays set.
+ */
+void rosm_progress_attn(struct rosm_inst *inst)
+{
+	if (pthread_mutex_trylock(&inst->serve_lock))
+		return;
+	serve_attn(inst);
+	pthread_mutex_unlock(&inst->serve_lock);
 }
 
 void rosm_progress_slow(struct rosm_inst *inst)
 {
 	rosm_contact_serve(inst);
+	if (pthread_mutex_trylock(&inst->serve_lock))
+		return;
 	if (atomic_load_explicit(&inst->rwh->attn_sum, memory_order_relaxed))
-		rosm_progress_attn(inst);
+		serve_attn(inst);
 	if (atomic_load_explicit(&inst->rwh->naks, memory_order_relaxed) !=
 	    inst->naks_seen)
 		act_on_naks(inst);
@@ -211,4 +240,5 @@ void rosm_progress_slow(struct rosm_inst *inst)
 	rosm_peers_watch(inst);
 	if (atomic_load_explicit(&inst->dead_count, memory_order_relaxed))
 		reap(inst);
+	pthread_mutex_unlock(&inst->serve_lock);
 }
