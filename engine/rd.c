@@ -97,10 +97,14 @@ static struct rosm_rd_peer *peer_new(struct rosm_rd *rd, uint32_t qpn,
 	return p;
 }
 
-void rosm_rd_peer_down(struct rosm_rd_peer *p, int err)
+void rosm_rd_peer_down(struct rosm_rd *rd, struct rosm_rd_peer *p, int err)
 {
 	p->state = ROSM_RD_DOWN;
 	p->err = err;
+	if (err == -ECONNABORTED && !p->dying) {
+		p->dying = 1;
+		rd->untold++;
+	}
 }
 
 /* The peer's descriptor, as the directory's hint has it; checked. */
@@ -148,7 +152,7 @@ int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p)
 	if (rc == -ENOMEM)
 		return rc;		/* may be better later */
 	if (rc)
-		rosm_rd_peer_down(p, rc);
+		rosm_rd_peer_down(rd, p, rc);
 	else
 		p->state = ROSM_RD_UP;
 	return rc;
@@ -166,12 +170,9 @@ struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
 		p = peer_new(rd, qpn, who);
 	if (!p)
 		return NULL;
-	if (p->state == ROSM_RD_NEW && rosm_rd_contact(rd, p) &&
-	    !p->peer && p->state == ROSM_RD_DOWN && !p->dying) {
-		/* it ended before we could map it; what it sent still counts */
-		p->dying = 1;
-		rd->untold++;
-	}
+	/* it may have ended before we could map it; what it sent counts */
+	if (p->state == ROSM_RD_NEW)
+		(void)rosm_rd_contact(rd, p);
 	rd->last = p;
 	return p;
 }
@@ -465,21 +466,20 @@ bool rosm_rd_bury(struct rosm_rd *rd)
 	struct ru_list *l;
 	bool any = false;
 
-	if (ru_likely(now == rd->deaths_seen))
+	if (ru_likely(now == rd->deaths_seen && !rd->untold))
 		return false;
 	rd->deaths_seen = now;
 	ru_list_for_each(l, &rd->peers) {
 		struct rosm_rd_peer *p =
 			ru_list_entry(l, struct rosm_rd_peer, link);
 
-		if (!p->peer || p->dying ||
+		if (!p->peer || p->buried ||
 		    !atomic_load_explicit(&p->peer->dead,
 					  memory_order_acquire))
 			continue;
-		p->dying = 1;
-		rd->untold++;
+		p->buried = 1;
 		any = true;
-		rosm_rd_peer_down(p, -ECONNABORTED);
+		rosm_rd_peer_down(rd, p, -ECONNABORTED);
 		rosm_ring_reap(&rd->ring, p->who);
 		ru_lock_acquire(&rd->lock);
 		rosm_rd_fail_peer_locked(rd, p, -ECONNABORTED);

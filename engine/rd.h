@@ -69,8 +69,9 @@ struct rosm_rd_peer {
 	uint32_t refs;			/* of the face */
 	int err;			/* of DOWN */
 	uint8_t state;			/* enum rosm_rd_state */
-	uint8_t dying;			/* proven dead, ring being drained */
-	uint8_t told;			/* EV_PEER_DEAD was given */
+	uint8_t dying;			/* EV_PEER_DEAD is due */
+	uint8_t told;			/* and was given */
+	uint8_t buried;			/* process dead, operations ended */
 	uint32_t sent;			/* slots published, for the share */
 	struct rosm_ring_tx tx;
 	uint64_t mark[4];		/* last positions of four quarters */
@@ -185,8 +186,8 @@ struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
 				     uint64_t who);
 /* Map the peer and find its ring; 0 when UP, else why it cannot be. */
 int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p);
-/* It is no more, or was never: later calls answer err. */
-void rosm_rd_peer_down(struct rosm_rd_peer *p, int err);
+/* It is no more, or was never: later calls answer err. From the owner's calls. */
+void rosm_rd_peer_down(struct rosm_rd *rd, struct rosm_rd_peer *p, int err);
 /* Slots at the head that nobody will ever publish. */
 void rosm_rd_check_claim(struct rosm_rd *rd);
 /* Act on deaths that were proven since; true if there were. */
@@ -211,7 +212,6 @@ static inline int rosm_rd_enter(struct rosm_rd *rd, struct rosm_rd_peer *p,
 		return 0;
 	}
 	rosm_hazard_clear(rd->inst, h);
-	rosm_rd_peer_down(p, -ECONNABORTED);
 	return -ECONNABORTED;
 }
 

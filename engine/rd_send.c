@@ -113,8 +113,10 @@ static int send_whole(struct rosm_rd *rd, struct rosm_rd_peer *p,
 
 	touch(msg->iov, msg->iov_count);
 	rc = rosm_rd_enter(rd, p, &h);
-	if (ru_unlikely(rc))
+	if (ru_unlikely(rc)) {
+		rosm_rd_peer_down(rd, p, rc);
 		return rc;
+	}
 	rc = -EAGAIN;
 	if (!share_left(p) || (!inlined && !rosm_ring_chunk_likely(&p->tx)))
 		goto out;
@@ -162,8 +164,10 @@ int rosm_rd_publish_ref(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	int rc;
 
 	rc = rosm_rd_enter(rd, p, &h);
-	if (rc)
+	if (rc) {
+		rosm_rd_peer_down(rd, p, rc);
 		return rc;
+	}
 	slot = share_left(p) ? rosm_ring_claim(&p->tx, rd->inst->who, &pos) :
 			       NULL;
 	if (slot) {

@@ -333,6 +333,9 @@ static int refused(struct mp *mp, int rank, void *arg)
 		CHECK_EQ(ev.status, -ECONNABORTED);
 		mp_barrier(mp);
 		CHECK_EQ(rosm_rd_send(e.rd, e.peer[0], &msg), -ECONNABORTED);
+		next_event(&e, &ev);
+		CHECK_EQ(ev.type, ROSM_RD_EV_PEER_DEAD);
+		CHECK_EQ(rosm_rd_poll(e.rd, &ev), 0);
 		end_close(&e);
 	} else {
 		next_event(&e, &ev);
