@@ -22,6 +22,7 @@
 
 #include "engine/ctx.h"
 #include "engine/event.h"
+#include "engine/process.h"
 #include "engine/progress.h"
 #include "engine/wire/ring.h"
 #include "util/clock.h"
@@ -66,6 +67,8 @@ int rosm_channel_create(struct rosm_ctx *ctx, struct rosm_channel **ch_out)
 		rc = watch(ch->epfd, ctx->inst->watch_fd);
 	if (rc)
 		goto close_timer;
+	rosm_process_fd_add(ch->epfd);
+	rosm_process_fd_add(ch->timerfd);
 	rosm_ctx_hold(ctx);
 	*ch_out = ch;
 	return 0;
@@ -90,8 +93,8 @@ int rosm_channel_destroy(struct rosm_channel *ch)
 	ru_lock_release(&ch->lock);
 	if (busy)
 		return -EBUSY;
-	close(ch->timerfd);
-	close(ch->epfd);
+	rosm_process_fd_close(ch->timerfd);
+	rosm_process_fd_close(ch->epfd);
 	rosm_bell_close(ch->ctx->inst, ch->pipe, ch->bell);
 	rosm_ctx_drop(ch->ctx);
 	free(ch);

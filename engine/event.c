@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/ctx.h"
+#include "engine/process.h"
 #include "engine/progress.h"
 #include "util/fault.h"
 
@@ -50,6 +51,8 @@ int rosm_bell_open(struct rosm_inst *inst, int pipe_out[2], uint32_t *bell_out)
 		rc = -ENOSPC;
 		goto close_pipe;
 	}
+	rosm_process_fd_add(pipe_out[0]);
+	rosm_process_fd_add(pipe_out[1]);
 	*bell_out = i + 1;
 	return 0;
 
@@ -63,8 +66,8 @@ void rosm_bell_close(struct rosm_inst *inst, int pipe[2], uint32_t bell)
 {
 	atomic_store_explicit(&inst->roh->bell_fd[bell - 1], 0,
 			      memory_order_release);
-	close(pipe[0]);
-	close(pipe[1]);
+	rosm_process_fd_close(pipe[0]);
+	rosm_process_fd_close(pipe[1]);
 }
 
 void rosm_bell_drain(int read_fd)

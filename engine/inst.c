@@ -76,6 +76,7 @@ static void orphan(struct rosm_inst *inst)
 	ru_lock_init(&inst->rw_heap.lock);
 	ru_lock_init(&inst->ro_heap.lock);
 	pthread_mutex_init(&inst->hazard_shared, NULL);
+	pthread_mutex_init(&inst->serve_lock, NULL);
 	for (i = 0; i < ROSM_WIRE_INSTANCES; i++) {
 		p = atomic_load_explicit(&inst->peers[i], memory_order_relaxed);
 		if (!p)
@@ -296,6 +297,7 @@ static void init_plain(struct rosm_inst *inst)
 	inst->contact_fd = -1;
 	ru_lock_init(&inst->lock);
 	ru_lock_init(&inst->busy_lock);
+	pthread_mutex_init(&inst->serve_lock, NULL);
 	ru_list_init(&inst->peer_list);
 	ru_list_init(&inst->dead_list);
 	ru_list_init(&inst->all_peers);

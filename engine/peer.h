@@ -31,7 +31,8 @@ struct rosm_peer {
 	bool self;			/* the instance itself */
 	bool local;			/* same address space (includes self) */
 	atomic_bool dead;		/* proven */
-	bool reaped;			/* set by who is done with it */
+	bool reaping;			/* a thread has taken that on */
+	bool reaped;			/* it is done: may be unmapped */
 	bool fenced;			/* registered for GLOBAL_EXPEDITED */
 	int pidfd;			/* -1: self, local or not to be had */
 	void *rw;			/* its segments as mapped here */

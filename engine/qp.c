@@ -235,9 +235,12 @@ int rosm_qp_destroy(struct rosm_qp *qp)
 	struct rosm_pd *pd = qp->pd;
 
 	rosm_qp_discard(qp);
+	/* whoever serves may have found it in the table */
+	pthread_mutex_lock(&qp->inst->serve_lock);
 	ru_lock_acquire(&recv_cq->lock);
 	qp->inst->qps[qp->index] = NULL;
 	ru_lock_release(&recv_cq->lock);
+	pthread_mutex_unlock(&qp->inst->serve_lock);
 	rosm_event_forget(&qp->ctx->events, qp);
 	dismantle(qp);
 	atomic_fetch_sub(&send_cq->refs, 1);

@@ -307,6 +307,34 @@ static void a_killed_peer_ends_the_receives_meant_for_it(void **state)
 	run_survivor(0);
 }
 
+static int quiet_end(struct mp *mp, int rank, void *arg)
+{
+	struct rcpair p;
+	struct rosm_wc wc;
+
+	(void)arg;
+	rcpair_connect(&p, mp, !rank, NULL);
+	rcpair_recv(&p, 1, 0, 64);
+	sync_with(mp, !rank);
+	if (rank) {
+		rcpair_close(&p);
+		return 0;	/* an orderly end, no death */
+	}
+	CHECK(!rcpair_poll(&p, &wc, 600));
+	CHECK_EQ(rosm_qp_state(p.qp), ROSM_QPS_RTS);
+	rcpair_send(&p, 7, 0, 8, ROSM_SEND_SIGNALED);
+	rcpair_expect(&p, 7, ROSM_WC_RETRY_EXC_ERR);
+	rcpair_expect(&p, 1, ROSM_WC_WR_FLUSH_ERR);
+	rcpair_close(&p);
+	return 0;
+}
+
+static void a_peer_that_ends_in_order_disturbs_no_receive(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, quiet_end, NULL), 0);
+}
+
 static int asleep(struct mp *mp, int rank, void *arg)
 {
 	struct rcpair p;
@@ -390,6 +418,7 @@ int main(void)
 		cmocka_unit_test(a_peer_that_was_reset_answers_no_more),
 		cmocka_unit_test(a_killed_peer_ends_what_waits_for_it),
 		cmocka_unit_test(a_killed_peer_ends_the_receives_meant_for_it),
+		cmocka_unit_test(a_peer_that_ends_in_order_disturbs_no_receive),
 		cmocka_unit_test(a_killed_peer_wakes_a_sleeper),
 		cmocka_unit_test(a_reset_pair_starts_anew),
 	};
