@@ -71,16 +71,23 @@ static void print_plain(const struct ru_param *p)
 	printf("    %s\n", p->help);
 }
 
-/* Text of man pages: a backslash, and a dot or quote that begins a line. */
+/*
+ * Text of man pages: a backslash, a dot or quote that begins a line, and each
+ * sentence on a line of its own.
+ */
 static void print_roff(const char *text)
 {
+	char before = '\0';
+
 	if (*text == '.' || *text == '\'')
 		fputs("\\&", stdout);
-	for (; *text; text++) {
+	for (; *text; before = *text++) {
 		if (*text == '\\')
 			fputs("\\e", stdout);
 		else if (*text == '-')
 			fputs("\\-", stdout);
+		else if (*text == ' ' && before == '.')
+			putchar('\n');
 		else
 			putchar(*text);
 	}

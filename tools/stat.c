@@ -23,11 +23,13 @@ static void print_head(void)
 	       "MOVER", "WAY", "BYTES", "OPERATIONS");
 }
 
-static void print_row(uint32_t pid, const char *peer, const char *mover,
+static void print_row(const struct rosm_stat_peer *sp, int mover,
 		      const char *way, uint64_t bytes, uint64_t ops)
 {
-	printf("%9" PRIu32 " %9s %-5s %-8s %-4s %20" PRIu64 " %14" PRIu64 "\n",
-	       pid, peer, "shm", mover, way, bytes, ops);
+	printf("%9" PRIu32 " %9" PRIu32 " %-5s %-8s %-4s %20" PRIu64
+	       " %14" PRIu64 "\n",
+	       sp->pid, sp->peer_pid, "shm", rosm_stat_mover_names[mover], way,
+	       bytes, ops);
 }
 
 struct count {
@@ -37,19 +39,41 @@ struct count {
 static void print_peer(void *arg, const struct rosm_stat_peer *sp)
 {
 	struct count *count = arg;
-	char peer[16];
 	int m;
 
-	snprintf(peer, sizeof(peer), "%" PRIu32, sp->peer_pid);
 	for (m = 0; m < ROSM_STAT_MOVERS; m++) {
 		if (sp->tx_ops[m])
-			print_row(sp->pid, peer, rosm_stat_mover_names[m], "tx",
-				  sp->tx_bytes[m], sp->tx_ops[m]);
+			print_row(sp, m, "tx", sp->tx_bytes[m], sp->tx_ops[m]);
 		if (sp->rx_ops[m])
-			print_row(sp->pid, peer, rosm_stat_mover_names[m], "rx",
-				  sp->rx_bytes[m], sp->rx_ops[m]);
+			print_row(sp, m, "rx", sp->rx_bytes[m], sp->rx_ops[m]);
 		count->rows += !!sp->tx_ops[m] + !!sp->rx_ops[m];
 	}
+}
+
+/* Sums over the processes that ended in order; a comment to the table. */
+static int print_totals(void)
+{
+	struct rosm_stat_ended sum;
+	uint64_t count;
+	int m, err = rosm_stat_totals(&sum, &count);
+
+	if (err) {
+		tool_say("stat: %s", strerror(-err));
+		return TOOL_FAILED;
+	}
+	printf("# sent by %" PRIu64 " processes that ended in order:", count);
+	for (m = 0; m < ROSM_STAT_MOVERS; m++)
+		if (sum.ops[m])
+			printf(" %s %" PRIu64 " bytes in %" PRIu64 ",",
+			       rosm_stat_mover_names[m], sum.bytes[m],
+			       sum.ops[m]);
+	for (m = 1; m < ROSM_STAT_MOVERS; m++) {
+		sum.bytes[0] += sum.bytes[m];
+		sum.ops[0] += sum.ops[m];
+	}
+	printf(" all %" PRIu64 " bytes in %" PRIu64 "\n", sum.bytes[0],
+	       sum.ops[0]);
+	return TOOL_OK;
 }
 
 static int stat_live(uint32_t pid)
@@ -59,7 +83,7 @@ static int stat_live(uint32_t pid)
 
 	print_head();
 	err = rosm_stat_live(pid, print_peer, &count);
-	if (err < 0 && err != -ENOENT) {
+	if (err) {
 		tool_say("stat: %s", strerror(-err));
 		return TOOL_FAILED;
 	}
@@ -68,36 +92,30 @@ static int stat_live(uint32_t pid)
 			 "rosm, or is not one of yours", pid);
 		return TOOL_FAILED;
 	}
-	return TOOL_OK;
+	return pid ? TOOL_OK : print_totals();
 }
 
+/* The last that ended, newest first, with the names of their programs. */
 static int stat_ended(void)
 {
 	static struct rosm_stat_ended ended[ENDED_MAX];
-	struct rosm_stat_ended sum;
-	uint64_t count = 0;
 	int i, m, n = rosm_stat_ended(ended, ENDED_MAX);
-	int err = n < 0 ? n : rosm_stat_totals(&sum, &count);
 
-	if (err && err != -ENOENT && n != 0) {
-		tool_say("stat: %s", strerror(-err));
+	if (n < 0) {
+		tool_say("stat: %s", strerror(-n));
 		return TOOL_FAILED;
 	}
-	print_head();
+	printf("%9s %-15s %-8s %20s %14s\n", "PID", "PROGRAM", "MOVER",
+	       "BYTES SENT", "OPERATIONS");
 	for (i = 0; i < n; i++)
 		for (m = 0; m < ROSM_STAT_MOVERS; m++)
 			if (ended[i].ops[m])
-				print_row(ended[i].pid, "all",
-					  rosm_stat_mover_names[m], "tx",
-					  ended[i].bytes[m], ended[i].ops[m]);
-	if (err)
-		return TOOL_OK;
-	printf("# sums of %" PRIu64 " processes that ended in order\n", count);
-	for (m = 0; m < ROSM_STAT_MOVERS; m++)
-		if (sum.ops[m])
-			print_row(0, "all", rosm_stat_mover_names[m], "tx",
-				  sum.bytes[m], sum.ops[m]);
-	return TOOL_OK;
+				printf("%9" PRIu32 " %-15s %-8s %20" PRIu64
+				       " %14" PRIu64 "\n",
+				       ended[i].pid, ended[i].comm,
+				       rosm_stat_mover_names[m],
+				       ended[i].bytes[m], ended[i].ops[m]);
+	return print_totals();
 }
 
 /* A PID, or 0 for what is none. */

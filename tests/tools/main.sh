@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The command itself: version, help, and how it refuses.
+# shellcheck disable=SC2016,SC2317 # functions are called by check
 . "${top_srcdir:-.}/tests/tools/lib.sh"
 rosm=$top/tools/rosm
 

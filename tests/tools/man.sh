@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The manual pages are well-formed and of one house.
+# shellcheck disable=SC2016,SC2317 # functions are called by check
 . "${top_srcdir:-.}/tests/tools/lib.sh"
 if ! command -v mandoc > /dev/null; then
 	echo "mandoc is not installed"
