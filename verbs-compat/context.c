@@ -121,12 +121,36 @@ RVC_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return open_own(device);
 }
 
+/*
+ * A device is closed with all that is left of it, as the kernel does when it
+ * closes a real one. Programs rely on that.
+ */
+static void release_objects(struct ibv_context *context)
+{
+	static void (*const release[RVC_CLASSES])(void *object) = {
+		[RVC_QP] = rvc_qp_release,
+		[RVC_MR] = rvc_mr_release,
+		[RVC_CQ] = rvc_cq_release,
+		[RVC_CHANNEL] = rvc_channel_release,
+		[RVC_PD] = rvc_pd_release,
+	};
+
+	for (int class = 0; class < RVC_CLASSES; class++) {
+		uint32_t index = 0;
+		void *object;
+
+		while ((object = rvc_handle_take(class, context, &index)))
+			release[class](object);
+	}
+}
+
 RVC_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	int err;
 
 	if (rvc_foreign(context))
 		return rvc_sys.ibv_close_device(context);
+	release_objects(context);
 	err = rosm_ctx_close(rvc_context(context)->eng);
 	if (err)
 		return rvc_minus_one(-err);

@@ -59,7 +59,7 @@ static struct ibv_cq *create_own(struct ibv_context *context, int cqe,
 		return rvc_null(ENOMEM);
 	err = rvc_handle_alloc(RVC_CQ, cq, &cq->ibcq.handle);
 	if (err)
-		goto free_cq;
+		goto free_memory;
 	cq->ibcq.context = context;
 	cq->ibcq.channel = channel;
 	cq->ibcq.cq_context = cq_context;
@@ -78,7 +78,7 @@ free_handle:
 	pthread_cond_destroy(&cq->ibcq.cond);
 	pthread_mutex_destroy(&cq->ibcq.mutex);
 	rvc_handle_free(RVC_CQ, cq->ibcq.handle);
-free_cq:
+free_memory:
 	free(cq);
 	return rvc_null(-err);
 }
@@ -112,6 +112,13 @@ RVC_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return 0;
 }
 
+static void free_cq(struct rvc_cq *cq)
+{
+	pthread_cond_destroy(&cq->ibcq.cond);
+	pthread_mutex_destroy(&cq->ibcq.mutex);
+	free(cq);
+}
+
 /* All events that were read are acknowledged before the CQ goes. */
 static int destroy_own(struct rvc_cq *cq)
 {
@@ -131,10 +138,16 @@ static int destroy_own(struct rvc_cq *cq)
 		pthread_cond_wait(&ibcq->cond, &ibcq->mutex);
 	pthread_mutex_unlock(&ibcq->mutex);
 	channel_hold(ibcq->channel, -1);
-	pthread_cond_destroy(&ibcq->cond);
-	pthread_mutex_destroy(&ibcq->mutex);
-	free(cq);
+	free_cq(cq);
 	return 0;
+}
+
+void rvc_cq_release(void *object)
+{
+	struct rvc_cq *cq = object;
+
+	rosm_cq_destroy(cq->eng);
+	free_cq(cq);
 }
 
 RVC_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)

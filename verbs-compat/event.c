@@ -21,14 +21,21 @@ static struct ibv_comp_channel *create_own(struct ibv_context *context)
 
 	if (!ch)
 		return rvc_null(ENOMEM);
+	err = rvc_handle_alloc(RVC_CHANNEL, ch, &ch->handle);
+	if (err)
+		goto free_channel;
 	err = rosm_channel_create(rvc_context(context)->eng, &ch->eng);
-	if (err) {
-		free(ch);
-		return rvc_null(-err);
-	}
+	if (err)
+		goto free_handle;
 	ch->ibch.context = context;
 	ch->ibch.fd = rosm_channel_fd(ch->eng);
 	return &ch->ibch;
+
+free_handle:
+	rvc_handle_free(RVC_CHANNEL, ch->handle);
+free_channel:
+	free(ch);
+	return rvc_null(-err);
 }
 
 RVC_EXPORT struct ibv_comp_channel *
@@ -54,8 +61,17 @@ RVC_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	err = rosm_channel_destroy(rvc_channel(channel)->eng);
 	if (err)
 		return rvc_err(-err);
+	rvc_handle_free(RVC_CHANNEL, rvc_channel(channel)->handle);
 	free(channel);
 	return 0;
+}
+
+void rvc_channel_release(void *object)
+{
+	struct rvc_channel *ch = object;
+
+	rosm_channel_destroy(ch->eng);
+	free(ch);
 }
 
 static int get_own_cq_event(struct rvc_channel *ch, struct ibv_cq **ibcq,

@@ -103,3 +103,11 @@ RVC_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 	free(mr);
 	return 0;
 }
+
+void rvc_mr_release(void *object)
+{
+	struct rvc_mr *mr = object;
+
+	rosm_mr_dereg(mr->eng);
+	free(mr);
+}

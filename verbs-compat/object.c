@@ -88,3 +88,21 @@ bool rvc_handle_is(enum rvc_class class, uint32_t handle, const void *object)
 	rvc_handles_unlock();
 	return is;
 }
+
+/* Each of our structs begins with its context, as in the ABI. */
+void *rvc_handle_take(enum rvc_class class, const struct ibv_context *context,
+		      uint32_t *index)
+{
+	struct ibv_context **object = NULL;
+	uint32_t handle;
+
+	rvc_handles_lock();
+	while (ready && (object = ru_idtable_next(&tables[class], index,
+						  &handle)))
+		if (*object == context) {
+			ru_idtable_free(&tables[class], handle);
+			break;
+		}
+	rvc_handles_unlock();
+	return object;
+}

@@ -6,6 +6,8 @@
  * a table of their class: it proves that the application's pointer is (still)
  * one of ours, and it is the cookie by which the engine names an object in an
  * event, so that an event read late finds nothing instead of freed memory.
+ * Channels have a handle too, that the ABI does not show: closing a device
+ * finds by the tables what the application left.
  *
  * One mutex guards the tables and the counts of reported events. It is never
  * held over a call of the engine; the mutex inside a struct ibv_cq or ibv_qp
@@ -35,6 +37,7 @@ struct rvc_mr {
 struct rvc_channel {
 	struct ibv_comp_channel ibch;
 	struct rosm_channel *eng;
+	uint32_t handle;
 };
 
 struct rvc_cq {
@@ -93,10 +96,11 @@ static inline struct rvc_qp *rvc_qp(struct ibv_qp *ibqp)
 }
 
 enum rvc_class {
-	RVC_PD,
+	RVC_QP,		/* in the order in which they can be destroyed */
 	RVC_MR,
 	RVC_CQ,
-	RVC_QP,
+	RVC_CHANNEL,
+	RVC_PD,
 	RVC_CLASSES
 };
 
@@ -106,6 +110,13 @@ void rvc_handle_free(enum rvc_class class, uint32_t handle);
 
 /* Whether the handle names this object. */
 bool rvc_handle_is(enum rvc_class class, uint32_t handle, const void *object);
+
+/*
+ * An object of this context, whose handle is thereby freed; NULL: none is
+ * left. *index is 0 at first.
+ */
+void *rvc_handle_take(enum rvc_class class, const struct ibv_context *context,
+		      uint32_t *index);
 
 /* The object of an engine's cookie, NULL if it is gone. */
 void rvc_handles_lock(void);
@@ -131,6 +142,16 @@ int rvc_query_device_ex(struct ibv_context *context,
 			struct ibv_device_attr_ex *attr, size_t attr_size);
 struct ibv_qp *rvc_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *attr);
+
+/*
+ * What closing a device does to an object that is left: engine's object and
+ * memory go, nobody is waited for. Its handle is freed already.
+ */
+void rvc_pd_release(void *pd);
+void rvc_mr_release(void *mr);
+void rvc_channel_release(void *ch);
+void rvc_cq_release(void *cq);
+void rvc_qp_release(void *qp);
 
 /* ---- queue pairs -------------------------------------------------------- */
 

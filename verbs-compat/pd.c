@@ -55,3 +55,11 @@ RVC_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 	free(pd);
 	return 0;
 }
+
+void rvc_pd_release(void *object)
+{
+	struct rvc_pd *pd = object;
+
+	rosm_pd_free(pd->eng);
+	free(pd);
+}

@@ -80,7 +80,7 @@ static struct ibv_qp *create_own(struct ibv_pd *pd,
 		return rvc_null(ENOMEM);
 	err = rvc_handle_alloc(RVC_QP, qp, &qp->ibqp.handle);
 	if (err)
-		goto free_qp;
+		goto free_memory;
 	/* An event may name it as soon as the engine has it. */
 	qp->ibqp.context = pd->context;
 	qp->ibqp.qp_context = attr->qp_context;
@@ -109,7 +109,7 @@ free_handle:
 	pthread_cond_destroy(&qp->ibqp.cond);
 	pthread_mutex_destroy(&qp->ibqp.mutex);
 	rvc_handle_free(RVC_QP, qp->ibqp.handle);
-free_qp:
+free_memory:
 	free(qp);
 	return rvc_null(-err);
 }
@@ -216,6 +216,14 @@ RVC_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
 	return 0;
 }
 
+static void free_qp(struct rvc_qp *qp)
+{
+	rvc_batch_destroy(qp);
+	pthread_cond_destroy(&qp->ibqp.cond);
+	pthread_mutex_destroy(&qp->ibqp.mutex);
+	free(qp);
+}
+
 /* All events that were read are acknowledged before the QP goes. */
 static int destroy_own(struct rvc_qp *qp)
 {
@@ -233,11 +241,16 @@ static int destroy_own(struct rvc_qp *qp)
 	while (ibqp->events_completed != qp->async_reported)
 		pthread_cond_wait(&ibqp->cond, &ibqp->mutex);
 	pthread_mutex_unlock(&ibqp->mutex);
-	rvc_batch_destroy(qp);
-	pthread_cond_destroy(&ibqp->cond);
-	pthread_mutex_destroy(&ibqp->mutex);
-	free(qp);
+	free_qp(qp);
 	return 0;
+}
+
+void rvc_qp_release(void *object)
+{
+	struct rvc_qp *qp = object;
+
+	rosm_qp_destroy(qp->eng);
+	free_qp(qp);
 }
 
 RVC_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)

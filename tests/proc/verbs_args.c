@@ -244,11 +244,6 @@ static int destroy_used_channel(struct end *e)
 	return told(ibv_destroy_comp_channel(e->channel));
 }
 
-static int close_used_device(struct end *e)
-{
-	return minus_one(ibv_close_device(e->ctx));
-}
-
 /* ---- queue pairs: creation ------------------------------------------------------ */
 
 static struct ibv_qp_init_attr_ex good_init(struct end *e)
@@ -558,7 +553,6 @@ static const struct {
 	BAD(resize_to_0, EINVAL),
 	BAD(resize_beyond_device, EINVAL),
 	BAD(destroy_used_channel, EBUSY),
-	BAD(close_used_device, EBUSY),
 	BAD(no_send_cq, EINVAL),
 	BAD(no_recv_cq, EINVAL),
 	BAD(no_pd, EINVAL),
@@ -795,12 +789,42 @@ static void queries_tell_what_is(void **state)
 	assert_int_equal(mp_run(1, query_worker, NULL), 0);
 }
 
+/* ---- closing ---------------------------------------------------------------------------- */
+
+static int close_worker(struct mp *mp, int rank, void *arg)
+{
+	struct end e, other;
+
+	(void)mp;
+	(void)rank;
+	(void)arg;
+	end_open(&other, 4096, 0);
+	for (int i = 0; i < 100; i++) {
+		end_open(&e, 4096, i & 1 ? END_CHANNEL | END_WR : 0);
+		connect_to_itself(&e);
+		end_recv(&e, 1, 0, 8);
+		CHECK_OK(ibv_close_device(e.ctx));
+		free(e.buf);
+	}
+	connect_to_itself(&other);
+	check_works(&other);
+	end_close(&other);
+	return 0;
+}
+
+static void closing_a_device_takes_what_is_left(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(1, close_worker, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_arguments_are_refused_and_change_nothing),
 		cmocka_unit_test(posts_obey_the_state),
 		cmocka_unit_test(queries_tell_what_is),
+		cmocka_unit_test(closing_a_device_takes_what_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,7 @@ static int solicited_worker(struct mp *mp, int rank, void *arg)
 				 i == 2 ? IBV_SEND_SOLICITED : 0);
 			end_poll_good(&e, i, IBV_WC_SEND);
 			mp_barrier(mp);
+			mp_barrier(mp);
 			continue;
 		}
 		mp_barrier(mp);
@@ -187,8 +188,8 @@ static int solicited_worker(struct mp *mp, int rank, void *arg)
 		end_poll_good(&e, i, IBV_WC_RECV);
 		CHECK_EQ(ibv_get_cq_event(e.channel, &cq, &context), -1);
 		CHECK_EQ(errno, EAGAIN);
+		mp_barrier(mp);
 	}
-	mp_barrier(mp);
 	end_close(&e);
 	return 0;
 }
