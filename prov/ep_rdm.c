@@ -207,8 +207,9 @@ fi_addr_t rfi_ep_source_locked(struct rfi_ep *ep, struct rosm_rd_peer *peer)
 		return addr;
 	rosm_rd_peer_name(peer, name);
 	addr = rfi_av_find(ep->av, name);
-	if (addr != FI_ADDR_NOTAVAIL)
-		rosm_rd_peer_set_cookie(peer, addr);
+	/* Met, so that its removal is noticed. */
+	if (addr != FI_ADDR_NOTAVAIL && rfi_ep_peer_locked(ep, addr, &peer))
+		return FI_ADDR_NOTAVAIL;
 	return addr;
 }
 
