@@ -56,7 +56,7 @@ static size_t common_prefix(const char *a, const char *b)
 static int relocate(char *out, const char *dir, const char *to)
 {
 	size_t common = common_prefix(ROSM_BINDIR "/", to);
-	const char *tail = ROSM_BINDIR + common;
+	const char *tail = &ROSM_BINDIR[common];
 	size_t dir_len = strlen(dir), tail_len = strlen(tail);
 	int n;
 

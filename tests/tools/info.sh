@@ -4,8 +4,7 @@
 . "${top_srcdir:-.}/tests/tools/lib.sh"
 rosm=$top/tools/rosm
 # libraries below hwloc keep what they read about PCI devices until the end
-ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-}
-export ASAN_OPTIONS
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 
 "$rosm" info > "$tmp/info" 2> "$tmp/err"
 check info_succeeds is $? 0

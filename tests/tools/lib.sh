@@ -6,7 +6,9 @@
 # behaviour failed and goes on; finish ends with the verdict.
 set -u
 LC_ALL=C
-export LC_ALL
+# a build with ASan would not start below a preloaded object
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+export LC_ALL ASAN_OPTIONS
 unset LD_LIBRARY_PATH LD_PRELOAD FI_PROVIDER_PATH FI_PROVIDER
 unset OMPI_MCA_pml OMPI_MCA_mtl OMPI_MCA_opal_common_ofi_provider_include
 

@@ -18,7 +18,7 @@ check ended_without_a_directory_succeeds "$rosm" stat --ended
 # until FILE COMMAND: in time, or the test is over
 until_has() {
 	i=0
-	until grep -q -e "$2" "$1"; do
+	until grep -qs -e "$2" "$1"; do
 		i=$((i + 1))
 		if [ "$i" -gt 200 ]; then
 			echo "no /$2/ in $1 within 20 s"
