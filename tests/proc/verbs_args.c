@@ -44,7 +44,7 @@ static int null(const void *object)
 	return object ? 0 : errno;
 }
 
-/* ---- queries --------------------------------------------------------------- */
+/* ---- queries ---- */
 
 static int port_0(struct end *e)
 {
@@ -116,7 +116,7 @@ static int pkey_index_of_other_key(struct end *e)
 	return minus_one(ibv_get_pkey_index(e->ctx, PORT, 0x1234));
 }
 
-/* ---- protection domains and memory ------------------------------------------ */
+/* ---- protection domains and memory ---- */
 
 static int dealloc_used_pd(struct end *e)
 {
@@ -180,7 +180,7 @@ static int range_not_mapped(struct end *e)
 			       IBV_ACCESS_LOCAL_WRITE));
 }
 
-/* ---- completion queues -------------------------------------------------------- */
+/* ---- completion queues ---- */
 
 static int cqe_0(struct end *e)
 {
@@ -244,7 +244,7 @@ static int destroy_used_channel(struct end *e)
 	return told(ibv_destroy_comp_channel(e->channel));
 }
 
-/* ---- queue pairs: creation ------------------------------------------------------ */
+/* ---- queue pairs: creation ---- */
 
 static struct ibv_qp_init_attr_ex good_init(struct end *e)
 {
@@ -376,7 +376,7 @@ static int destroy_garbled_qp(struct end *e)
 	return err;
 }
 
-/* ---- queue pairs: states ---------------------------------------------------------- */
+/* ---- queue pairs: states ---- */
 
 static int modify(struct end *e, struct ibv_qp_attr attr, int mask)
 {
@@ -420,7 +420,7 @@ static int unknown_mask(struct end *e)
 		      IBV_QP_STATE | 1 << 30);
 }
 
-/* ---- posting ------------------------------------------------------------------------ */
+/* ---- posting ---- */
 
 static int post(struct end *e, struct ibv_send_wr wr)
 {
@@ -479,7 +479,7 @@ static int recv_sges(struct end *e)
 	return err;
 }
 
-/* ---- what the device does not have ---------------------------------------------------- */
+/* ---- what the device does not have ---- */
 
 static int alloc_mw(struct end *e)
 {
@@ -651,7 +651,7 @@ static void wrong_arguments_are_refused_and_change_nothing(void **state)
 	assert_int_equal(mp_run(1, args_worker, NULL), 0);
 }
 
-/* ---- what the states say to posts ------------------------------------------------------- */
+/* ---- what the states say to posts ---- */
 
 static int states_worker(struct mp *mp, int rank, void *arg)
 {
@@ -699,7 +699,7 @@ static void posts_obey_the_state(void **state)
 	assert_int_equal(mp_run(1, states_worker, NULL), 0);
 }
 
-/* ---- what queries tell ------------------------------------------------------------------ */
+/* ---- what queries tell ---- */
 
 static int query_worker(struct mp *mp, int rank, void *arg)
 {
@@ -789,7 +789,7 @@ static void queries_tell_what_is(void **state)
 	assert_int_equal(mp_run(1, query_worker, NULL), 0);
 }
 
-/* ---- closing ---------------------------------------------------------------------------- */
+/* ---- closing ---- */
 
 static int close_worker(struct mp *mp, int rank, void *arg)
 {

@@ -9,6 +9,7 @@
 #include "tests/proc/verbs_end.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -237,12 +238,104 @@ static void complete_in_reset_says_einval(void **state)
 	assert_int_equal(mp_run(1, reset_worker, NULL), 0);
 }
 
+/* ---- threads ---- */
+
+enum { THREADS = 2, EACH = 300 };
+
+struct poster {
+	struct end *e;
+	uint32_t number;
+};
+
+/* Batches of two, each request with its thread's number and place. */
+static void *post_batches(void *arg)
+{
+	const struct poster *p = arg;
+
+	for (uint32_t i = 0; i < EACH; i += 2) {
+		int err;
+
+		do {
+			ibv_wr_start(p->e->qpx);
+			for (uint32_t k = i; k < i + 2; k++) {
+				uint32_t what[2] = { p->number, k };
+
+				begin(p->e, k, IBV_SEND_SIGNALED);
+				ibv_wr_send_imm(p->e->qpx, k);
+				ibv_wr_set_inline_data(p->e->qpx, what,
+						       sizeof(what));
+			}
+			err = ibv_wr_complete(p->e->qpx);
+			CHECK(err == 0 || err == ENOMEM);
+		} while (err);
+	}
+	return NULL;
+}
+
+static void receive_from_threads(struct end *e)
+{
+	uint32_t next[THREADS] = { 0 }, what[2];
+	struct ibv_wc wc;
+
+	for (int i = 0; i < THREADS * EACH; i++) {
+		end_poll(e, &wc);
+		CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+		memcpy(what, e->buf + wc.wr_id * 8, sizeof(what));
+		CHECK_LT(what[0], THREADS);
+		CHECK_EQ(what[1], next[what[0]]);
+		CHECK_EQ(wc.imm_data, what[1]);
+		next[what[0]]++;
+		end_recv(e, wc.wr_id, wc.wr_id * 8, 8);
+	}
+}
+
+static int threads_worker(struct mp *mp, int rank, void *arg)
+{
+	struct poster posters[THREADS];
+	pthread_t threads[THREADS];
+	struct end e;
+
+	(void)arg;
+	end_open(&e, SIZE, END_WR);
+	end_to_init(&e);
+	for (int i = 0; i < END_DEPTH && rank == 1; i++)
+		end_recv(&e, i, i * 8, 8);
+	end_connect(&e, mp, !rank);
+	if (rank == 1) {
+		receive_from_threads(&e);
+	} else {
+		for (uint32_t t = 0; t < THREADS; t++) {
+			posters[t] = (struct poster){ &e, t };
+			CHECK_OK(pthread_create(&threads[t], NULL,
+						post_batches, &posters[t]));
+		}
+		for (int i = 0; i < THREADS * EACH; i++) {
+			struct ibv_wc wc;
+
+			end_poll(&e, &wc);
+			CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+		}
+		for (int t = 0; t < THREADS; t++)
+			CHECK_OK(pthread_join(threads[t], NULL));
+	}
+	mp_barrier(mp);
+	end_close(&e);
+	return 0;
+}
+
+static void threads_post_batches_side_by_side(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, threads_worker, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batch_of_all_operations_arrives),
 		cmocka_unit_test(nothing_of_a_bad_batch_is_posted),
 		cmocka_unit_test(complete_in_reset_says_einval),
+		cmocka_unit_test(threads_post_batches_side_by_side),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
