@@ -92,6 +92,8 @@ struct rosm_wire_dir_key {
 	_Atomic uint64_t aux;
 };
 
+static_assert(sizeof(struct rosm_wire_dir_key) == 16, "layout");
+
 #define ROSM_DIR_WINDOW		8u
 #define ROSM_DIR_QPNS		(1u << 18)
 #define ROSM_DIR_NAMES		(1u << 14)
@@ -127,6 +129,8 @@ struct rosm_wire_dir_totals {
 	_Atomic uint64_t bytes[8];
 	_Atomic uint64_t ops[8];
 };
+
+static_assert(sizeof(struct rosm_wire_dir_totals) == 192, "layout");
 
 /* Lock bytes lie past the end of the file: no data is ever there. */
 #define ROSM_DIR_LOCK_BASE	(1ull << 40)

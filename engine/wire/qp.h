@@ -85,6 +85,8 @@ struct rosm_wire_sge {
 	uint32_t lkey;
 };
 
+static_assert(sizeof(struct rosm_wire_sge) == 16, "layout");
+
 /*
  * A posted RECV: sge[num_sge], with the total in the summary array as
  * (bytes, at most 2^31) | 1 << 31 when the owner found the keys and ranges
@@ -96,6 +98,8 @@ struct rosm_wire_recv {
 	uint64_t reserved;
 	struct rosm_wire_sge sge[];
 };
+
+static_assert(sizeof(struct rosm_wire_recv) == 16, "layout");
 
 #define ROSM_WIRE_SUM_GOOD	(1u << 31)
 
