@@ -16,12 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What ibv_get_device_list returns points to dev[]. */
-struct device_list {
-	struct ibv_device **sys_list;
-	struct ibv_device *dev[];
-};
-
 static struct rvc_device own_table[1];
 
 bool rvc_is_own_device(const struct ibv_device *ibdev)
@@ -72,17 +66,19 @@ int rvc_devices(struct rvc_device **table_out)
 	return n;
 }
 
+/*
+ * The array is a heap block of its own, because some programs (qperf) give it
+ * to free(). Behind its terminating NULL comes the system's list.
+ */
 RVC_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
+	struct ibv_device **sys_list, **list;
 	struct rvc_device *own;
-	struct ibv_device **sys_list;
-	struct device_list *list;
 	int n_own, n_sys;
 
 	n_own = rvc_devices(&own);
 	sys_list = rvc_sys_device_list(&n_sys);
-	list = calloc(1, sizeof(*list) +
-			 (n_own + n_sys + 1) * sizeof(list->dev[0]));
+	list = calloc((size_t)(n_own + n_sys) + 2, sizeof(*list));
 	if (!list) {
 		if (sys_list)
 			rvc_sys.ibv_free_device_list(sys_list);
@@ -90,26 +86,26 @@ RVC_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 			*num_devices = 0;
 		return rvc_null(ENOMEM);
 	}
-	list->sys_list = sys_list;
 	for (int i = 0; i < n_own; i++)
-		list->dev[i] = &own[i].ibdev;
+		list[i] = &own[i].ibdev;
 	if (n_sys)
-		memcpy(&list->dev[n_own], sys_list,
-		       n_sys * sizeof(list->dev[0]));
+		memcpy(&list[n_own], sys_list, (size_t)n_sys * sizeof(*list));
+	list[n_own + n_sys + 1] = (struct ibv_device *)sys_list;
 	if (num_devices)
 		*num_devices = n_own + n_sys;
-	return list->dev;
+	return list;
 }
 
-RVC_EXPORT void ibv_free_device_list(struct ibv_device **dev)
+RVC_EXPORT void ibv_free_device_list(struct ibv_device **list)
 {
-	struct device_list *list;
+	struct ibv_device **end = list;
 
-	if (!dev)
+	if (!list)
 		return;
-	list = (void *)((char *)dev - offsetof(struct device_list, dev));
-	if (list->sys_list)
-		rvc_sys.ibv_free_device_list(list->sys_list);
+	while (*end)
+		end++;
+	if (end[1])
+		rvc_sys.ibv_free_device_list((struct ibv_device **)end[1]);
 	free(list);
 }
 

@@ -783,6 +783,28 @@ static int query_worker(struct mp *mp, int rank, void *arg)
 	return 0;
 }
 
+/* As qperf does; a sanitizer would tell. */
+static int free_worker(struct mp *mp, int rank, void *arg)
+{
+	struct ibv_device **list;
+	int n = -1;
+
+	(void)mp;
+	(void)rank;
+	(void)arg;
+	list = ibv_get_device_list(&n);
+	CHECK(list != NULL);
+	CHECK(list[n] == NULL);
+	free(list);
+	return 0;
+}
+
+static void device_list_may_be_given_to_free(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(1, free_worker, NULL), 0);
+}
+
 static void queries_tell_what_is(void **state)
 {
 	(void)state;
@@ -824,6 +846,7 @@ int main(void)
 		cmocka_unit_test(wrong_arguments_are_refused_and_change_nothing),
 		cmocka_unit_test(posts_obey_the_state),
 		cmocka_unit_test(queries_tell_what_is),
+		cmocka_unit_test(device_list_may_be_given_to_free),
 		cmocka_unit_test(closing_a_device_takes_what_is_left),
 	};
 
