@@ -10,6 +10,9 @@
  *	       2  version 1, little endian
  *	       4  "service" or "node:service", NUL-terminated
  *
+ * An empty string is the source address "any": an endpoint that has it binds no
+ * service.
+ *
  * A node that means this machine (nothing, localhost, a loopback or own
  * address, the host's name) is left out, so that 127.0.0.1 and the host name
  * lead to the same endpoint. Another node's name is kept as it is written.
@@ -36,13 +39,29 @@ struct service_addr {
 
 _Static_assert(sizeof(struct service_addr) == ROSM_NAME_BYTES, "one record");
 
+static const struct service_addr any_addr = {
+	.magic = { 'R', 'S' },
+	.version = 1,
+};
+
 bool rfi_addr_is_service(const void *addr)
 {
 	struct service_addr a;
 
 	memcpy(&a, addr, sizeof(a));
-	return a.magic[0] == 'R' && a.magic[1] == 'S' && a.version == 1 &&
-	       a.key[0] && memchr(a.key, '\0', sizeof(a.key));
+	return !memcmp(a.magic, any_addr.magic, sizeof(a.magic)) &&
+	       a.version == any_addr.version && a.key[0] &&
+	       memchr(a.key, '\0', sizeof(a.key));
+}
+
+bool rfi_addr_is_any(const void *addr, size_t len)
+{
+	return len == sizeof(any_addr) && !memcmp(addr, &any_addr, len);
+}
+
+void rfi_addr_make_any(uint8_t addr_out[ROSM_NAME_BYTES])
+{
+	memcpy(addr_out, &any_addr, sizeof(any_addr));
 }
 
 const char *rfi_addr_service(const void *addr)
@@ -130,7 +149,7 @@ static uint64_t hash_text(const char *text)
 int rfi_addr_make(const char *node, const char *service,
 		  uint8_t addr_out[ROSM_NAME_BYTES])
 {
-	struct service_addr a = { .magic = { 'R', 'S' }, .version = 1 };
+	struct service_addr a = any_addr;
 	char text[1024];
 	int len;
 

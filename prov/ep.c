@@ -304,6 +304,7 @@ int rfi_ep_open(struct fid_domain *fid, struct fi_info *info,
 	if (info->caps & FI_RMA && !(domain->caps & FI_RMA))
 		return -FI_EINVAL;
 	if (info->src_addr &&
+	    !rfi_addr_is_any(info->src_addr, info->src_addrlen) &&
 	    !rfi_addr_valid(info->src_addr, info->src_addrlen))
 		return -FI_EINVAL;
 	ep = calloc(1, sizeof(*ep));

@@ -388,6 +388,8 @@ static int addr_from_hint(const void *hint, size_t len, void **addr_out,
 		return 0;
 	if (rfi_addr_valid(hint, len))
 		return addr_put(hint, addr_out, len_out);
+	if (rfi_addr_is_any(hint, len))
+		return 0;
 	if (!rfi_addr_make_sockaddr(hint, len, addr))
 		return addr_put(addr, addr_out, len_out);
 	if (len == sizeof(struct sockaddr_in) ||
@@ -430,10 +432,10 @@ static int info_addrs(struct fi_info *info, const char *node,
 		      const char *service, uint64_t flags,
 		      const struct fi_info *hints)
 {
-	bool source = flags & FI_SOURCE;
+	uint8_t any[ROSM_NAME_BYTES];
 	int ret;
 
-	if (source)
+	if (flags & FI_SOURCE)
 		ret = addr_from_strings(node, service, flags, &info->src_addr,
 					&info->src_addrlen);
 	else
@@ -445,7 +447,10 @@ static int info_addrs(struct fi_info *info, const char *node,
 	if (!ret && hints && !info->dest_addr)
 		ret = addr_from_hint(hints->dest_addr, hints->dest_addrlen,
 				     &info->dest_addr, &info->dest_addrlen);
-	return ret;
+	if (ret || info->src_addr)
+		return ret;
+	rfi_addr_make_any(any);
+	return addr_put(any, &info->src_addr, &info->src_addrlen);
 }
 
 /* --------------------------------------------------------------------- */

@@ -115,6 +115,9 @@ size_t rfi_inject_size(void);
  */
 bool rfi_addr_valid(const void *addr, size_t len);
 bool rfi_addr_is_service(const void *addr);
+/* The source address that binds nothing; valid for that only. */
+bool rfi_addr_is_any(const void *addr, size_t len);
+void rfi_addr_make_any(uint8_t addr_out[ROSM_NAME_BYTES]);
 /* NULL unless it is a service. */
 const char *rfi_addr_service(const void *addr);
 /* Of node and service strings, either may be NULL. -FI_EINVAL: neither. */
