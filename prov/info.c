@@ -44,7 +44,7 @@
 #define RX_OP_FLAGS	(FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
 
 #define MSG_ORDER	FI_ORDER_SAS
-#define COMP_ORDER	(FI_ORDER_NONE | FI_ORDER_DATA)
+#define COMP_ORDER	RFI_ORDER_DATA
 
 #define MR_RMA		(FI_MR_PROV_KEY | FI_MR_ALLOCATED)
 #define MR_KEY_BYTES	8
@@ -76,24 +76,24 @@ static bool mr_allows_rma(uint32_t version, const struct fi_info *hints)
 	if (!hints || !hints->domain_attr)
 		return !hints || mr_old_api(version);
 	mode = hints->domain_attr->mr_mode;
-	if (mode & FI_MR_BASIC)
+	if (mode & RFI_MR_BASIC)
 		return true;
 	if (mr_old_api(version))
-		return mode == FI_MR_UNSPEC;
+		return mode == RFI_MR_UNSPEC;
 	return (mode & MR_RMA) == MR_RMA;
 }
 
 static int mr_mode(uint32_t version, const struct fi_info *hints, uint64_t caps)
 {
 	int mode = hints && hints->domain_attr ? hints->domain_attr->mr_mode :
-						 FI_MR_UNSPEC;
+						 RFI_MR_UNSPEC;
 
-	if (mode & FI_MR_BASIC)
-		return FI_MR_BASIC;
-	if (mode & FI_MR_SCALABLE)
-		return FI_MR_SCALABLE;
+	if (mode & RFI_MR_BASIC)
+		return RFI_MR_BASIC;
+	if (mode & RFI_MR_SCALABLE)
+		return RFI_MR_SCALABLE;
 	if (mr_old_api(version))
-		return FI_MR_BASIC;
+		return RFI_MR_BASIC;
 	return caps & FI_RMA ? MR_RMA | (mode & FI_MR_VIRT_ADDR) : 0;
 }
 
@@ -157,7 +157,7 @@ static bool check_tx(const struct fi_tx_attr *h, const struct fi_tx_attr *a,
 		return reject("tx op_flags");
 	if (h->msg_order & ~MSG_ORDER)
 		return reject("tx msg_order");
-	if (h->comp_order & ~COMP_ORDER)
+	if (h->comp_order & ~(uint64_t)COMP_ORDER)
 		return reject("tx comp_order");
 	if (h->inject_size > a->inject_size)
 		return reject("inject_size");
@@ -177,7 +177,7 @@ static bool check_rx(const struct fi_rx_attr *h, const struct fi_rx_attr *a,
 		return reject("rx op_flags");
 	if (h->msg_order & ~MSG_ORDER)
 		return reject("rx msg_order");
-	if (h->comp_order & ~COMP_ORDER)
+	if (h->comp_order & ~(uint64_t)COMP_ORDER)
 		return reject("rx comp_order");
 	if (h->total_buffered_recv > a->total_buffered_recv)
 		return reject("total_buffered_recv");
@@ -250,7 +250,6 @@ static void fill_tx(struct fi_tx_attr *tx, uint64_t caps)
 {
 	tx->caps = caps & CAPS_TX;
 	tx->msg_order = MSG_ORDER;
-	tx->comp_order = FI_ORDER_NONE;
 	tx->inject_size = rfi_inject_size();
 	tx->size = RFI_TX_SIZE;
 	tx->iov_limit = RFI_IOV_LIMIT;
@@ -261,7 +260,6 @@ static void fill_rx(struct fi_rx_attr *rx, uint64_t caps)
 {
 	rx->caps = caps & CAPS_RX;
 	rx->msg_order = MSG_ORDER;
-	rx->comp_order = FI_ORDER_NONE;
 	rx->total_buffered_recv = SIZE_MAX;
 	rx->size = RFI_RX_SIZE;
 	rx->iov_limit = RFI_IOV_LIMIT;

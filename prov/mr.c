@@ -26,12 +26,12 @@ struct rfi_mr {
 
 static bool mr_prov_key(const struct rfi_domain *domain)
 {
-	return domain->mr_mode & (FI_MR_PROV_KEY | FI_MR_BASIC);
+	return domain->mr_mode & (FI_MR_PROV_KEY | RFI_MR_BASIC);
 }
 
 static bool mr_virt_addr(const struct rfi_domain *domain)
 {
-	return domain->mr_mode & (FI_MR_VIRT_ADDR | FI_MR_BASIC);
+	return domain->mr_mode & (FI_MR_VIRT_ADDR | RFI_MR_BASIC);
 }
 
 static int mr_close(struct fid *fid)

@@ -39,9 +39,16 @@
 #define RFI_RX_SIZE		65536
 
 /* Private values of libfabric's open enumerations: 'R', 'm'. */
-#define RFI_ADDR_FORMAT		(FI_PROV_SPECIFIC | 0x526d)
-#define RFI_PROTO		(FI_PROV_SPECIFIC | 0x526d)
+#define RFI_PROV_SPECIFIC	(1u << 31)
+#define RFI_ADDR_FORMAT		(RFI_PROV_SPECIFIC | 0x526d)
+#define RFI_PROTO		(RFI_PROV_SPECIFIC | 0x526d)
 #define RFI_PROTO_VERSION	1
+
+/* Names that libfabric 2 warns about; programs still use the values. */
+#define RFI_MR_UNSPEC		0
+#define RFI_MR_BASIC		(1 << 0)
+#define RFI_MR_SCALABLE		(1 << 1)
+#define RFI_ORDER_DATA		(UINT64_C(1) << 16)
 
 /* All 64 bits are the program's (FI_TAG_GENERIC of older headers). */
 #define RFI_TAG_FORMAT		UINT64_C(0xaaaaaaaaaaaaaaaa)
