@@ -80,44 +80,59 @@ void rfi_cq_progress(struct rfi_cq *cq)
 
 /* ---- reading -------------------------------------------------------- */
 
-static ssize_t cq_take(struct rfi_cq *cq, void *buf, size_t count,
-		       fi_addr_t *src)
+/* As many as there are. *stop_out: why there are no more, 0 if count is. */
+static size_t cq_take_locked(struct rfi_cq *cq, void *buf, size_t count,
+			     fi_addr_t *src, ssize_t *stop_out)
 {
-	ssize_t ret = -FI_EAGAIN;
 	char *out = buf;
 	size_t n = 0;
 
-	rfi_lock_acquire(&cq->lock);
-	while (cq->head != cq->tail) {
+	for (;;) {
 		const struct rfi_cq_entry *e = &cq->ring[cq->head & cq->mask];
 
+		if (cq->head == cq->tail) {
+			*stop_out = cq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
+			break;
+		}
 		if (ru_unlikely(e->err)) {
-			ret = -FI_EAVAIL;
+			*stop_out = -FI_EAVAIL;
 			break;
 		}
 		if (n == count) {
-			ret = 0;
+			*stop_out = 0;
 			break;
 		}
-		memcpy(out, e, cq->entry_bytes);
-		out += cq->entry_bytes;
+		memcpy(out + n * cq->entry_bytes, e, cq->entry_bytes);
 		if (src)
 			src[n] = e->src;
 		n++;
 		cq->head++;
 	}
-	if (ru_unlikely(!n && ret == -FI_EAGAIN && cq->overrun))
-		ret = -FI_EOVERRUN;
+	return n;
+}
+
+static ssize_t cq_take(struct rfi_cq *cq, void *buf, size_t count,
+		       fi_addr_t *src)
+{
+	ssize_t stop;
+	size_t n;
+
+	rfi_lock_acquire(&cq->lock);
+	n = cq_take_locked(cq, buf, count, src, &stop);
 	rfi_lock_release(&cq->lock);
-	return n ? (ssize_t)n : ret;
+	return n ? (ssize_t)n : stop;
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 			   fi_addr_t *src)
 {
 	struct rfi_cq *cq = ru_container_of(fid, struct rfi_cq, fid);
+	bool poll;
 
-	if (cq->head == cq->tail || ++cq->reads % READS_PER_POLL == 0)
+	rfi_lock_acquire(&cq->lock);
+	poll = cq->head == cq->tail || ++cq->reads % READS_PER_POLL == 0;
+	rfi_lock_release(&cq->lock);
+	if (poll)
 		rfi_cq_progress(cq);
 	return cq_take(cq, buf, count, src);
 }
