@@ -67,3 +67,16 @@ pair() {
 	failed "$*: status of the client $client_rc, of the server $server_rc"
 	return 1
 }
+
+# perftest LAST-SIZE COMMAND...: the client's table ends with that size
+perftest() {
+	last=$1
+	shift
+	pair 60 "$@" -d rosm0 -F || return 0
+	grep -Eq "^ *$last +[0-9]+ " "$tmp/client" || {
+		failed "$*: no line for $last bytes"
+		return
+	}
+	sed -n '/^ *#bytes/,/^---/p' "$tmp/client" | grep -E '^ *[0-9#]' |
+		sed -n '1,2p;$p'
+}
