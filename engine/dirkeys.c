@@ -72,7 +72,11 @@ static int key_put(struct rosm_wire_dir_key *e, uint64_t was, uint32_t key,
 		    memory_order_acq_rel, memory_order_relaxed))
 		return 0;
 	RU_KILL_POINT("dir.key.busy");
-	atomic_store_explicit(&e->aux, aux, memory_order_relaxed);
+	/*
+	 * Release: who reads this aux (acquire) then sees the busy word, or a
+	 * later one, when it looks at the word again.
+	 */
+	atomic_store_explicit(&e->aux, aux, memory_order_release);
 	atomic_store_explicit(&e->word, key_word(key, who),
 			      memory_order_seq_cst);
 	RU_KILL_POINT("dir.key.put");
