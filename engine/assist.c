@@ -19,8 +19,9 @@
 
 static struct rosm_wire_xfer *find_xfer(struct rosm_conn *c)
 {
-	uint64_t off = atomic_load_explicit(&c->sctl->xfer_off,
-					    memory_order_acquire);
+	uint64_t off = c->owner ? c->owner->xfer_off :
+				  atomic_load_explicit(&c->sctl->xfer_off,
+						       memory_order_acquire);
 
 	return off ? rosm_peer_rw(c->src, off,
 				  XFER_BYTES + ROSM_BOUNCE_RING) : NULL;
@@ -37,6 +38,7 @@ static int make_xfer(struct rosm_conn *c)
 		return rc;
 	RU_INFO("move", "qp 0x%x: data towards qp 0x%x goes through shared memory",
 		c->src_qpn, c->dst_qpn);
+	c->owner->xfer_off = off;
 	atomic_store_explicit(&c->sctl->xfer_off, off, memory_order_release);
 	return 0;
 }
@@ -78,11 +80,11 @@ static int join_xfer(struct rosm_conn *c, struct rosm_wire_xfer *x,
 /* The other side may sleep: its next call does the next step. */
 static void call_for(struct rosm_conn *c)
 {
-	struct rosm_peer *other = c->src->self ? c->dst : c->src;
+	struct rosm_peer *other = c->owner ? c->dst : c->src;
 	uint64_t off;
 	struct rosm_wire_ring *hdr;
 
-	if (c->src->self) {
+	if (c->owner) {
 		rosm_peer_attend(other);
 		hdr = c->tx.hdr;
 	} else {
@@ -98,7 +100,7 @@ int rosm_assist_move(struct rosm_conn *c, const struct rosm_op *op,
 		     const struct rosm_end *src, const struct rosm_end *dst,
 		     uint64_t len)
 {
-	bool owner = c->src->self, sink = dst->peer->self;
+	bool owner = c->owner, sink = dst->peer->self;
 	struct rosm_bounce *b = &c->bounce;
 	struct rosm_wire_xfer *x = find_xfer(c);
 	int64_t moved;
@@ -139,9 +141,8 @@ int rosm_assist_move(struct rosm_conn *c, const struct rosm_op *op,
 
 void rosm_assist_fini(struct rosm_qp *qp)
 {
-	uint64_t off = atomic_exchange_explicit(&qp->ctl->xfer_off, 0,
-						memory_order_acq_rel);
-
-	if (off)
-		ru_shmalloc_put(&qp->inst->rw_heap, off);
+	atomic_store_explicit(&qp->ctl->xfer_off, 0, memory_order_relaxed);
+	if (qp->xfer_off)
+		ru_shmalloc_put(&qp->inst->rw_heap, qp->xfer_off);
+	qp->xfer_off = 0;
 }

@@ -210,7 +210,13 @@ int rosm_channel_get_event(struct rosm_channel *ch, void **cq_cookie_out)
 		if (steps != atomic_load_explicit(&inst->bounce_steps,
 						  memory_order_relaxed))
 			continue;
-		if (poll(&p, 1, -1) < 0 && errno == EINTR)
+		/*
+		 * Without membarrier we cannot make a peer's post see that we
+		 * wait for it: look again from time to time.
+		 */
+		if (poll(&p, 1, inst->self->fenced ||
+				!atomic_load(&inst->busy_count) ? -1 : 10) < 0 &&
+		    errno == EINTR)
 			return -EINTR;
 	}
 }

@@ -191,6 +191,24 @@ static int poll_private_locked(struct rosm_cq *cq, int n, struct rosm_wc *wc)
 	return got;
 }
 
+/*
+ * A slot that stays claimed: its producer is slow, or died before we ever had
+ * it as a peer. Asked rarely; the answer is proof (lock byte).
+ */
+static void doubt_claim_locked(struct rosm_cq *cq)
+{
+	struct rosm_ring *ring = &cq->ring;
+	uint64_t word = atomic_load_explicit(
+		&ring->slots[ring->head & ring->mask].word,
+		memory_order_acquire);
+
+	if (rosm_slot_word_state(word) != ROSM_SLOT_CLAIMED ||
+	    ++cq->doubts % 8192)
+		return;
+	if (!rosm_dir_alive(cq->inst->dir, rosm_slot_word_who(word)))
+		rosm_ring_reap(ring, rosm_slot_word_who(word));
+}
+
 int rosm_cq_poll(struct rosm_cq *cq, int n, struct rosm_wc *wc)
 {
 	struct rosm_qp *qp;
@@ -203,8 +221,11 @@ int rosm_cq_poll(struct rosm_cq *cq, int n, struct rosm_wc *wc)
 	got = poll_private_locked(cq, n, wc);
 	while (got < n && take_arrival_locked(cq, &wc[got], &qp))
 		got++;
-	if (!got && cq->overrun)
-		got = -EIO;
+	if (!got) {
+		doubt_claim_locked(cq);
+		if (cq->overrun)
+			got = -EIO;
+	}
 	failed = !ru_list_empty(&cq->failed);
 	ru_lock_release(&cq->lock);
 	if (ru_unlikely(failed))
@@ -228,7 +249,6 @@ void rosm_cq_drain(struct rosm_cq *cq)
 	ru_lock_acquire(&cq->lock);
 	rosm_cq_drain_locked(cq);
 	ru_lock_release(&cq->lock);
-	rosm_cq_settle(cq);
 }
 
 void rosm_cqs_drain(struct rosm_inst *inst)
@@ -259,14 +279,17 @@ void rosm_cq_settle(struct rosm_cq *cq)
 {
 	struct ru_list *l;
 
+	/* keeps them from being destroyed by another thread meanwhile */
+	pthread_mutex_lock(&cq->inst->serve_lock);
 	for (;;) {
 		ru_lock_acquire(&cq->lock);
 		l = ru_list_pop_head(&cq->failed);
 		ru_lock_release(&cq->lock);
 		if (!l)
-			return;
+			break;
 		rosm_qp_fail(ru_list_entry(l, struct rosm_qp, failed), -1);
 	}
+	pthread_mutex_unlock(&cq->inst->serve_lock);
 }
 
 int rosm_cq_arm(struct rosm_cq *cq, bool solicited)

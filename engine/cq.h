@@ -43,7 +43,8 @@ struct rosm_cq {
 	uint64_t head;
 	uint64_t tail;
 	bool overrun;
-	bool want_event;		/* armed and not fired, as we know */
+	bool want_event;		/* armed and no event taken since */
+	uint32_t doubts;		/* empty polls behind a claimed slot */
 	atomic_uint refs;		/* QPs */
 	void *cookie;
 	struct ru_list failed;		/* QPs that an arrival put in error */
@@ -58,7 +59,8 @@ void rosm_cq_push(struct rosm_cq *cq, const struct rosm_wc *wc,
 		  bool solicited);
 /*
  * Take all arrivals into the private ring, so that what lies in the inline
- * payloads is in the program's memory. Locks: none held.
+ * payloads is in the program's memory. QPs that this finds in error wait on
+ * cq->failed for the next poll. Locks: none below cq->lock.
  */
 void rosm_cq_drain(struct rosm_cq *cq);
 void rosm_cq_drain_locked(struct rosm_cq *cq);

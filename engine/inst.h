@@ -63,6 +63,7 @@ struct rosm_inst {
 
 	/* data path (qp.c, rd.c, cq.c, channel.c, ctx.c own these) */
 	pthread_mutex_t serve_lock;	/* progress.c */
+	atomic_uint serve_again;	/* somebody found it taken */
 	struct rosm_qp **qps;		/* by index, ROSM_WIRE_QPS */
 	struct ru_list qp_busy;		/* QPs whose send queue waits */
 	struct ru_lock busy_lock;

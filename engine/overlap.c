@@ -68,8 +68,12 @@ static bool deliver(struct rosm_conn *c, struct rosm_wire_slot *slot,
 	enum rosm_move_fault fault;
 	uint32_t len = slot->len32;
 	uint8_t flags = slot->flags;
+	uint32_t room = flags & ROSM_SLOT_F_INLINE ? ROSM_SLOT_RC_INLINE :
+			c->tx.chunks ? c->tx.chunk_bytes : 0;
 	int rc;
 
+	if (len > room)
+		return true;	/* not ours to believe: its owner drops it */
 	if (!find_buffers(c, slot->rc.recv_index, len, range, to,
 			  &dst.iov_count))
 		return true;
@@ -102,31 +106,38 @@ static bool deliver(struct rosm_conn *c, struct rosm_wire_slot *slot,
 bool rosm_overlap_settle(struct rosm_conn *c, struct rosm_wire_hazard *h,
 			 const struct iovec *range)
 {
-	uint64_t pos, head;
 	uint64_t mr = atomic_load_explicit(&h->mr, memory_order_relaxed);
-	bool ok = true;
+	uint64_t pos, head;
+	bool ok = true, left = false;
 
-	if (rosm_ring_consumed(&c->tx, c->inline_pos)) {
+	if (!c->inline_unknown && rosm_ring_consumed(&c->tx, c->inline_pos)) {
 		c->inline_left = false;
 		return true;
 	}
 	rosm_hazard_mr(h, c->dst->who, ROSM_HAZARD_ALL);
 	rosm_hazard_barrier(c->dst->fenced);
+	/* from what is consumed for certain to the first that nobody claimed */
 	head = atomic_load_explicit(&c->tx.hdr->head, memory_order_acquire);
-	if (c->inline_pos - head > c->tx.mask)
-		head = c->inline_pos - c->tx.mask;
-	for (pos = head; ok && pos <= c->inline_pos; pos++) {
+	for (pos = head; ok && pos - head <= c->tx.mask; pos++) {
 		struct rosm_wire_slot *slot = &c->tx.slots[pos & c->tx.mask];
 		uint64_t word = atomic_load_explicit(&slot->word,
 						     memory_order_acquire);
+		bool here = rosm_slot_word_lap(word) ==
+			    (pos >> c->tx.log2 & ROSM_SLOT_LAP_MASK);
 
-		if (rosm_slot_word_lap(word) ==
-			    (pos >> c->tx.log2 & ROSM_SLOT_LAP_MASK) &&
-		    rosm_slot_word_state(word) >= ROSM_SLOT_PUBLISHED &&
-		    slot->qpn == c->dst_qpn && slot->kind == ROSM_SLOT_SEND &&
-		    (slot->flags & (ROSM_SLOT_F_INLINE | ROSM_SLOT_F_CHUNK)))
-			ok = deliver(c, slot, pos, range);
+		if (here && rosm_slot_word_state(word) == ROSM_SLOT_FREE)
+			break;
+		if (!here || rosm_slot_word_state(word) < ROSM_SLOT_PUBLISHED ||
+		    slot->qpn != c->dst_qpn || slot->kind != ROSM_SLOT_SEND ||
+		    !(slot->flags & (ROSM_SLOT_F_INLINE | ROSM_SLOT_F_CHUNK)))
+			continue;
+		left = true;
+		ok = deliver(c, slot, pos, range);
 	}
 	atomic_store_explicit(&h->mr, mr, memory_order_release);
+	if (ok && !left) {
+		c->inline_left = false;
+		c->inline_unknown = false;
+	}
 	return ok;
 }

@@ -114,7 +114,7 @@ static bool run_or_queue_locked(struct rosm_qp *qp, const struct rosm_op *op)
 		return state == ROSM_QPS_RTS && rosm_sq_kick_locked(qp);
 	}
 	rc = state == ROSM_QPS_RTS ? rosm_execute(&qp->conn, op) :
-				     ROSM_STALL_PEER;
+				     ROSM_STALL_STATE;
 	if (rc < 0)
 		return rosm_sq_stall_locked(qp, op, rc);
 	qp->sq_head++;

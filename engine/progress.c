@@ -219,10 +219,16 @@ static void reap(struct rosm_inst *inst)
  */
 void rosm_progress_attn(struct rosm_inst *inst)
 {
-	if (pthread_mutex_trylock(&inst->serve_lock))
-		return;
-	serve_attn(inst);
-	pthread_mutex_unlock(&inst->serve_lock);
+	do {
+		if (pthread_mutex_trylock(&inst->serve_lock)) {
+			/* whoever has it looks once more for us */
+			atomic_store(&inst->serve_again, 1);
+			if (pthread_mutex_trylock(&inst->serve_lock))
+				return;
+		}
+		serve_attn(inst);
+		pthread_mutex_unlock(&inst->serve_lock);
+	} while (atomic_exchange(&inst->serve_again, 0));
 }
 
 void rosm_progress_slow(struct rosm_inst *inst)
@@ -241,4 +247,7 @@ void rosm_progress_slow(struct rosm_inst *inst)
 	if (atomic_load_explicit(&inst->dead_count, memory_order_relaxed))
 		reap(inst);
 	pthread_mutex_unlock(&inst->serve_lock);
+	if (ru_unlikely(atomic_load_explicit(&inst->serve_again,
+					     memory_order_relaxed)))
+		rosm_progress_attn(inst);
 }

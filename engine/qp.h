@@ -28,6 +28,7 @@ enum rosm_stall {
 	ROSM_STALL_RING = -2,	/* arrival ring full */
 	ROSM_STALL_PEER = -3,	/* the other QP is not (yet) ready */
 	ROSM_STALL_ASSIST = -4,	/* the other process must copy */
+	ROSM_STALL_STATE = -5,	/* its own QP is in SQD */
 };
 
 /*
@@ -37,6 +38,7 @@ enum rosm_stall {
  */
 struct rosm_conn {
 	struct rosm_inst *inst;		/* the executor */
+	struct rosm_qp *owner;		/* of the WQEs, if it is ours */
 	struct rosm_peer *src;
 	struct rosm_peer *dst;
 	struct rosm_wire_qp *dqp;	/* dst's descriptor */
@@ -44,6 +46,7 @@ struct rosm_conn {
 	struct rosm_wire_qp *sqp;	/* src's */
 	struct rosm_wire_qpctl *sctl;
 	uint32_t src_qpn;
+	uint32_t src_gen;
 	uint32_t src_pd;
 	uint32_t dst_qpn;
 	uint32_t dst_index;
@@ -61,6 +64,7 @@ struct rosm_conn {
 	uint64_t epoch;			/* dst's mr_epoch when credit was read */
 	uint64_t inline_pos;		/* of the last payload left in a slot */
 	bool inline_left;
+	bool inline_unknown;		/* others ran WQEs of ours meanwhile */
 	bool bounce_open;		/* assist.c */
 	uint32_t bounce_index;
 	struct rosm_bounce bounce;
@@ -119,6 +123,7 @@ struct rosm_qp {
 	uint64_t deadline_ns;		/* 0: none */
 	uint64_t sq_off;
 	uint64_t sqst_off;
+	uint64_t xfer_off;		/* assist.c; what peers see is a copy */
 	struct rosm_conn conn;
 
 	struct ru_lock rq_lock;
@@ -161,6 +166,12 @@ bool rosm_sq_kick_locked(struct rosm_qp *qp);
 void rosm_sq_flush_locked(struct rosm_qp *qp);
 /* What waits for a dead peer fails, the first with RETRY_EXC_ERR. */
 void rosm_sq_peer_dead_locked(struct rosm_qp *qp);
+/*
+ * Become the only executor: waits for a living one's transfer, pushes a dead
+ * one aside. Under sq_lock; the loop is bounded by the other's life.
+ */
+void rosm_sq_seize_locked(struct rosm_qp *qp);
+void rosm_sq_release_locked(struct rosm_qp *qp);
 /* Run the waiting send queue of the peer of qp from here. */
 void rosm_sq_assist(struct rosm_qp *qp, struct rosm_peer *src,
 		    uint32_t src_index);

@@ -62,6 +62,7 @@ int rosm_conn_forward(struct rosm_conn *c, struct rosm_qp *qp)
 
 	memset(c, 0, sizeof(*c));
 	c->inst = inst;
+	c->owner = qp;
 	c->src = inst->self;
 	c->sqp = qp->d;
 	c->sctl = qp->ctl;
@@ -98,6 +99,7 @@ int rosm_conn_backward(struct rosm_conn *c, struct rosm_qp *qp,
 	c->sqp = sqp;
 	c->sctl = control(src, src_index);
 	c->src_qpn = atomic_load_explicit(&sqp->qpn, memory_order_relaxed);
+	c->src_gen = atomic_load_explicit(&sqp->gen, memory_order_relaxed);
 	c->src_pd = atomic_load_explicit(&sqp->pd, memory_order_relaxed);
 	c->dst_qpn = qp->qpn;
 	c->dst_index = qp->index;

@@ -8,45 +8,10 @@
 
 #include <string.h>
 
+#include "engine/assist.h"
 #include "engine/ctx.h"
 #include "engine/hazard.h"
 #include "engine/qp.h"
-#include "util/compiler.h"
-
-/*
- * The word of the send queue's executor becomes ours: nobody else runs its
- * WQEs any more. Waits for a living executor's transfer; a dead one is proven
- * dead and pushed aside.
- */
-static void seize_executor(struct rosm_qp *qp)
-{
-	unsigned int tries = 0;
-
-	for (;;) {
-		uint64_t who = 0;
-		struct rosm_peer *p;
-
-		if (atomic_compare_exchange_strong_explicit(
-			    &qp->ctl->executor, &who, qp->inst->who,
-			    memory_order_acquire, memory_order_relaxed))
-			return;
-		if (who == qp->inst->who)
-			return;		/* under sq_lock it is this thread */
-		ru_pause();
-		if (++tries % 1024)
-			continue;
-		p = rosm_peer_find(qp->inst, who);
-		if (!p || rosm_peer_is_dead(p))
-			atomic_compare_exchange_strong_explicit(
-				&qp->ctl->executor, &who, 0,
-				memory_order_acq_rel, memory_order_relaxed);
-	}
-}
-
-static void release_executor(struct rosm_qp *qp)
-{
-	atomic_store_explicit(&qp->ctl->executor, 0, memory_order_release);
-}
 
 static void set_state(struct rosm_qp *qp, enum rosm_qp_state state)
 {
@@ -62,9 +27,9 @@ void rosm_qp_fail_send_locked(struct rosm_qp *qp)
 	    ROSM_QPS_INIT)
 		return;
 	set_state(qp, ROSM_QPS_ERR);
-	seize_executor(qp);
+	rosm_sq_seize_locked(qp);
 	rosm_sq_flush_locked(qp);
-	release_executor(qp);
+	rosm_sq_release_locked(qp);
 }
 
 static void flush_recvs_locked(struct rosm_qp *qp)
@@ -144,10 +109,10 @@ void rosm_qp_discard(struct rosm_qp *qp)
 {
 	ru_lock_acquire(&qp->sq_lock);
 	set_state(qp, ROSM_QPS_RESET);
-	seize_executor(qp);
+	rosm_sq_seize_locked(qp);
 	/* completions that this makes are dropped right below */
 	rosm_sq_flush_locked(qp);
-	release_executor(qp);
+	rosm_sq_release_locked(qp);
 	ru_lock_release(&qp->sq_lock);
 
 	rosm_hazard_drain_qp(qp->inst, qp->index);
@@ -176,6 +141,7 @@ void rosm_qp_discard(struct rosm_qp *qp)
 	atomic_store_explicit(&qp->ctl->rq_taken, 0, memory_order_relaxed);
 	memset(&qp->conn, 0, sizeof(qp->conn));
 	ru_lock_release(&qp->sq_lock);
+	rosm_assist_fini(qp);
 	ru_lock_acquire(&qp->assist_lock);
 	memset(&qp->assist, 0, sizeof(qp->assist));
 	ru_lock_release(&qp->assist_lock);

@@ -160,8 +160,13 @@ int rosm_qp_modify(struct rosm_qp *qp, const struct rosm_qp_attr *attr,
 	store_values(qp, attr, mask);
 	if (from == ROSM_QPS_INIT && to == ROSM_QPS_RTR)
 		connect_locked(qp);
+	/* out of RTS: what an assistant has begun comes to its end first */
+	if (from != to && to == ROSM_QPS_SQD)
+		rosm_sq_seize_locked(qp);
 	if (from != to)
 		publish_state(qp, to);
+	if (from != to && to == ROSM_QPS_SQD)
+		rosm_sq_release_locked(qp);
 	if (to == ROSM_QPS_RTS && qp->stalled)
 		failed = rosm_sq_kick_locked(qp);
 	if (failed)

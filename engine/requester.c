@@ -78,12 +78,13 @@ static int gather(struct rosm_conn *c, const struct rosm_op *op,
 
 /* A RECV of the other side, with its keys checked in its owner's table. */
 static int open_recv(struct rosm_conn *c, struct rosm_wire_hazard *h,
-		     struct gather *g, uint32_t *len_out)
+		     struct gather *g, uint64_t *len_out)
 {
 	const struct rosm_wire_recv *w =
 		(const void *)(c->rq + (size_t)(c->taken & c->rq_mask) *
 					       c->rq_stride);
-	uint32_t i, n = w->num_sge, key = 0, room = 0;
+	uint32_t i, n = w->num_sge, key = 0;
+	uint64_t room = 0;
 	struct rosm_wire_sge sge[ROSM_MAX_SGE];
 
 	if (n > ROSM_MAX_SGE ||
@@ -159,7 +160,8 @@ static int next_recv(struct rosm_conn *c, uint32_t *len_out)
 	if (!(sum & ROSM_WIRE_SUM_GOOD))
 		return -EACCES;
 	*len_out = sum & ~ROSM_WIRE_SUM_GOOD;
-	return 0;
+	/* the largest number stands for all that are larger */
+	return *len_out == ROSM_WIRE_SUM_GOOD - 1 ? -EAGAIN : 0;
 }
 
 static void fill_slot(struct rosm_conn *c, const struct rosm_op *op,
@@ -325,7 +327,7 @@ static int send_direct(struct rosm_conn *c, const struct rosm_op *op,
 	struct gather r;
 	struct rosm_end dst = { c->dst, r.iov, 0 };
 	enum rosm_move_fault fault;
-	uint32_t room;
+	uint64_t room;
 	int rc;
 
 	if (op->inline_data)
@@ -365,7 +367,8 @@ static int execute_send(struct rosm_conn *c, const struct rosm_op *op,
 	if (rc == 0 && op->len > room)
 		return refuse_recv(c, op, ROSM_WC_LOC_LEN_ERR,
 				   ROSM_WC_REM_INV_REQ_ERR);
-	if (rc == 0 && (c->src->self || op->inline_data)) {
+	/* whoever runs it for the owner is the receiver: no detour then */
+	if (rc == 0 && c->src->self) {
 		if (op->len <= ROSM_SLOT_RC_INLINE)
 			return send_in_ring(c, op, &g);
 		if (!c->dst->local && op->len <= c->tx.chunk_bytes &&

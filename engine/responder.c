@@ -89,6 +89,16 @@ static void count_rx(struct rosm_qp *qp, uint8_t flags, uint32_t len)
 				false, len);
 }
 
+/* By our own descriptor: the index is a peer's word. */
+static bool receives_here(struct rosm_cq *cq, uint32_t index)
+{
+	return index < atomic_load_explicit(&cq->inst->roh->qps,
+					    memory_order_relaxed) &&
+	       index < ROSM_WIRE_QPS &&
+	       atomic_load_explicit(&cq->inst->qpd[index].ring_off,
+				    memory_order_relaxed) == cq->ring.off;
+}
+
 bool rosm_arrival(struct rosm_cq *cq, struct rosm_wire_slot *slot, uint64_t pos,
 		  struct rosm_wc *wc, struct rosm_qp **qp_out, bool *again_out)
 {
@@ -99,9 +109,11 @@ bool rosm_arrival(struct rosm_cq *cq, struct rosm_wire_slot *slot, uint64_t pos,
 	struct rosm_qp *qp;
 	uint32_t state;
 
+	/* only a QP of this CQ cannot go while its lock is held */
+	if (kind == ROSM_SLOT_NONE || !receives_here(cq, index))
+		return false;
 	qp = rosm_qp_at(cq->inst, index);
-	if (kind == ROSM_SLOT_NONE || !qp || qp->qpn != qpn ||
-	    qp->recv_cq != cq)
+	if (!qp || qp->qpn != qpn || qp->recv_cq != cq)
 		return false;
 	state = atomic_load_explicit(&qp->state, memory_order_acquire);
 	head = atomic_load_explicit(&qp->rq_head, memory_order_relaxed);
@@ -122,12 +134,15 @@ bool rosm_arrival(struct rosm_cq *cq, struct rosm_wire_slot *slot, uint64_t pos,
 	case ROSM_SLOT_SEND:
 		if (flags & (ROSM_SLOT_F_INLINE | ROSM_SLOT_F_CHUNK))
 			status = deliver(qp, cq, slot, pos, flags, len, at);
+		else if (len > ROSM_MAX_MSG)
+			status = ROSM_WC_GENERAL_ERR;
 		count_rx(qp, flags, len);
 		break;
 	case ROSM_SLOT_WRITE_IMM:
 		break;
 	case ROSM_SLOT_RECV_ERR:
-		status = st;
+		status = st && st <= ROSM_WC_GENERAL_ERR ? st :
+							   ROSM_WC_GENERAL_ERR;
 		break;
 	default:
 		RU_WARN("qp", "qp 0x%x: arrival of unknown kind %u dropped",

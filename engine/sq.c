@@ -11,6 +11,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "engine/mr.h"
@@ -52,17 +53,18 @@ static void set_deadline(struct rosm_qp *qp, int stall)
 {
 	uint64_t wait = 0;
 
-	if (qp->deadline_ns && qp->stall == stall &&
-	    qp->stall_at == qp->sq_comp)
-		return;
-	qp->stall = stall;
-	qp->stall_at = qp->sq_comp;
-	if (stall == ROSM_STALL_RNR)
-		wait = rnr_wait_ns(qp);
-	else if (stall == ROSM_STALL_PEER)
-		wait = peer_wait_ns(qp);
-	qp->deadline_ns = wait ? ru_clock_ns() + wait : 0;
-	if (wait && qp->send_cq->channel)
+	if (!qp->deadline_ns || qp->stall != stall ||
+	    qp->stall_at != qp->sq_comp) {
+		qp->stall = stall;
+		qp->stall_at = qp->sq_comp;
+		if (stall == ROSM_STALL_RNR)
+			wait = rnr_wait_ns(qp);
+		else if (stall == ROSM_STALL_PEER)
+			wait = peer_wait_ns(qp);
+		qp->deadline_ns = wait ? ru_clock_ns() + wait : 0;
+	}
+	/* the timer stands at the earliest of all: ask anew each time */
+	if (qp->deadline_ns && qp->send_cq->channel)
 		rosm_channel_wake_at(qp->send_cq->channel, qp->deadline_ns);
 }
 
@@ -241,14 +243,23 @@ static int run_queue(struct queue_view *v, struct rosm_conn *c,
 	struct private_op p;
 	int rc = 0;
 
+	/* the owner may have left, been failed or stopped since we looked */
+	if (!atomic_load_explicit(&v->d->stalled, memory_order_acquire))
+		return 0;
+	if (atomic_load_explicit(&v->d->state, memory_order_acquire) !=
+	    ROSM_QPS_RTS + 1)
+		return ROSM_STALL_STATE;
 	c->taken = atomic_load_explicit(&v->ctl->rq_taken,
 					memory_order_relaxed);
 	c->credit = c->taken;
-	/* A-sq1: pairs with R-sq1 in rosm_sq_append_locked */
-	while (done != atomic_load_explicit(&v->d->sq_posted,
-					    memory_order_acquire)) {
+	for (;;) {
+		/* A-sq1: pairs with R-sq1 in rosm_sq_append_locked */
+		uint32_t posted = atomic_load_explicit(&v->d->sq_posted,
+						       memory_order_acquire);
 		uint32_t at = done & v->mask;
 
+		if (posted == done || posted - done > v->mask + 1)
+			return 0;
 		if (atomic_load_explicit(&v->status[at], memory_order_relaxed))
 			return 0;	/* failed: its owner flushes */
 		rc = load_op((void *)(v->wqes + (size_t)at * v->stride),
@@ -270,7 +281,6 @@ static int run_queue(struct queue_view *v, struct rosm_conn *c,
 		if (rc != ROSM_WC_SUCCESS)
 			return 0;
 	}
-	return 0;
 }
 
 static bool take_executor(struct rosm_wire_qpctl *ctl, uint64_t who)
@@ -287,6 +297,45 @@ static void drop_executor(struct rosm_wire_qpctl *ctl)
 	atomic_store_explicit(&ctl->executor, 0, memory_order_release);
 }
 
+void rosm_sq_seize_locked(struct rosm_qp *qp)
+{
+	unsigned int tries = 0;
+
+	for (;;) {
+		uint64_t who = 0;
+		struct rosm_peer *p;
+
+		if (atomic_compare_exchange_strong_explicit(
+			    &qp->ctl->executor, &who, qp->inst->who,
+			    memory_order_acquire, memory_order_relaxed))
+			return;
+		ru_pause();
+		if (++tries % 1024)
+			continue;
+		sched_yield();
+		/* another thread of ours that assists is alive by itself */
+		if (who == qp->inst->who)
+			continue;
+		p = rosm_peer_find(qp->inst, who);
+		if (!p || rosm_peer_is_dead(p))
+			atomic_compare_exchange_strong_explicit(
+				&qp->ctl->executor, &who, 0,
+				memory_order_acq_rel, memory_order_relaxed);
+	}
+}
+
+void rosm_sq_release_locked(struct rosm_qp *qp)
+{
+	drop_executor(qp->ctl);
+}
+
+/* A status word that a peer wrote; anything else than a status is an error. */
+static enum rosm_wc_status status_of(uint32_t word)
+{
+	return word - 1 <= ROSM_WC_GENERAL_ERR ?
+		       (enum rosm_wc_status)(word - 1) : ROSM_WC_GENERAL_ERR;
+}
+
 /* In order; true when one failed. Leaves the stalled state when all is done. */
 static bool retire_locked(struct rosm_qp *qp)
 {
@@ -300,19 +349,21 @@ static bool retire_locked(struct rosm_qp *qp)
 		if (!v)
 			return false;
 		atomic_store_explicit(st, 0, memory_order_relaxed);
-		failed = v - 1 != ROSM_WC_SUCCESS;
-		rosm_sq_complete_locked(qp, qp->sq_comp++,
-					(enum rosm_wc_status)(v - 1));
+		failed = status_of(v) != ROSM_WC_SUCCESS;
+		rosm_sq_complete_locked(qp, qp->sq_comp++, status_of(v));
 		qp->deadline_ns = 0;
 	}
 	return failed;
 }
 
+/* The executor word is ours: nobody runs from the queue while it closes. */
 static void leave_stall_locked(struct rosm_qp *qp)
 {
 	struct rosm_inst *inst = qp->inst;
 
 	qp->stalled = false;
+	qp->conn.inline_left = true;
+	qp->conn.inline_unknown = true;
 	qp->conn.taken = atomic_load_explicit(&qp->ctl->rq_taken,
 					      memory_order_relaxed);
 	qp->conn.credit = qp->conn.taken;
@@ -338,11 +389,29 @@ static void expire_locked(struct rosm_qp *qp)
 			      memory_order_relaxed);
 }
 
+/* With the executor word; true: an error must be acted on. */
+static bool turn_locked(struct rosm_qp *qp, struct queue_view *v)
+{
+	unsigned int ran = 0;
+	int stall = run_queue(v, &qp->conn, &ran);
+
+	if (retire_locked(qp))
+		return true;
+	if (stall && qp->sq_comp != qp->sq_head) {
+		set_deadline(qp, stall);
+		expire_locked(qp);
+		if (retire_locked(qp))
+			return true;
+	}
+	if (qp->sq_comp == qp->sq_head)
+		leave_stall_locked(qp);
+	return false;
+}
+
 bool rosm_sq_kick_locked(struct rosm_qp *qp)
 {
 	struct queue_view v;
-	unsigned int ran = 0;
-	int stall = 0;
+	bool failed;
 
 	if (!qp->stalled)
 		return false;
@@ -354,26 +423,16 @@ bool rosm_sq_kick_locked(struct rosm_qp *qp)
 	}
 	if (view_queue(&v, qp->inst->self, qp->d, qp->ctl))
 		return false;
-	if (take_executor(qp->ctl, qp->inst->who)) {
-		stall = run_queue(&v, &qp->conn, &ran);
-		if (retire_locked(qp)) {
-			drop_executor(qp->ctl);
-			return true;
-		}
-		if (stall && qp->sq_comp != qp->sq_head) {
-			set_deadline(qp, stall);
-			expire_locked(qp);
-			if (retire_locked(qp)) {
-				drop_executor(qp->ctl);
-				return true;
-			}
-		}
-		drop_executor(qp->ctl);
-		if (qp->sq_comp == qp->sq_head)
-			leave_stall_locked(qp);
-		return false;
-	}
-	return retire_locked(qp);
+	/*
+	 * What was appended before is seen by an executor that looks again
+	 * after it dropped the word (rosm_sq_assist), or we get the word.
+	 */
+	ru_fence();
+	if (!take_executor(qp->ctl, qp->inst->who))
+		return retire_locked(qp);
+	failed = turn_locked(qp, &v);
+	drop_executor(qp->ctl);
+	return failed;
 }
 
 int rosm_sq_stall_locked(struct rosm_qp *qp, const struct rosm_op *op,
@@ -381,6 +440,8 @@ int rosm_sq_stall_locked(struct rosm_qp *qp, const struct rosm_op *op,
 {
 	struct rosm_inst *inst = qp->inst;
 
+	/* a late assistant may still hold the word, and finds nothing */
+	rosm_sq_seize_locked(qp);
 	qp->stalled = true;
 	qp->deadline_ns = 0;
 	atomic_store_explicit(&qp->ctl->sq_done, qp->sq_head,
@@ -389,7 +450,8 @@ int rosm_sq_stall_locked(struct rosm_qp *qp, const struct rosm_op *op,
 			      memory_order_relaxed);
 	rosm_sq_append_locked(qp, op);
 	set_deadline(qp, stall);
-	atomic_store_explicit(&qp->d->stalled, 1, memory_order_relaxed);
+	atomic_store_explicit(&qp->d->stalled, 1, memory_order_release);
+	drop_executor(qp->ctl);
 	atomic_fetch_or_explicit(&inst->roh->stalled[qp->index / 64],
 				 1ull << (qp->index % 64),
 				 memory_order_release);
@@ -413,7 +475,7 @@ void rosm_sq_flush_locked(struct rosm_qp *qp)
 			status_at(qp, qp->sq_comp), 0, memory_order_acquire);
 
 		rosm_sq_complete_locked(qp, qp->sq_comp++,
-					v ? (enum rosm_wc_status)(v - 1) :
+					v ? status_of(v) :
 					    ROSM_WC_WR_FLUSH_ERR);
 	}
 	if (qp->stalled)
@@ -422,11 +484,8 @@ void rosm_sq_flush_locked(struct rosm_qp *qp)
 
 void rosm_sq_peer_dead_locked(struct rosm_qp *qp)
 {
-	if (qp->sq_comp == qp->sq_head)
-		return;
-	/* unless its last act was to complete it */
-	if (!atomic_load_explicit(status_at(qp, qp->sq_comp),
-				  memory_order_acquire))
+	/* what it completed before it died is complete */
+	if (qp->stalled && !retire_locked(qp) && qp->sq_comp != qp->sq_head)
 		atomic_store_explicit(status_at(qp, qp->sq_comp),
 				      ROSM_WC_RETRY_EXC_ERR + 1,
 				      memory_order_relaxed);
@@ -466,21 +525,26 @@ void rosm_sq_assist(struct rosm_qp *qp, struct rosm_peer *src,
 	struct queue_view v;
 	bool left = false;
 
+	/* payload that the owner left in our ring comes before what we run */
+	rosm_cq_drain(qp->recv_cq);
 	ru_lock_acquire(&qp->assist_lock);
 	if (qp->assist.src != src ||
 	    qp->assist.src_qpn != atomic_load_explicit(&sqp->qpn,
+						       memory_order_relaxed) ||
+	    qp->assist.src_gen != atomic_load_explicit(&sqp->gen,
 						       memory_order_relaxed))
 		rosm_conn_backward(&qp->assist, qp, src, src_index);
 	if (view_queue(&v, src, sqp, ctl))
 		goto out;
-	if (!take_executor(ctl, qp->inst->who)) {
-		left = true;
-		goto out;
+	if (take_executor(ctl, qp->inst->who)) {
+		run_queue(&v, &qp->assist, &ran);
+		drop_executor(ctl);
+		/* what was appended while we had the word: look again */
+		ru_fence();
 	}
-	run_queue(&v, &qp->assist, &ran);
-	left = atomic_load_explicit(&ctl->sq_done, memory_order_relaxed) !=
+	left = atomic_load_explicit(&sqp->stalled, memory_order_acquire) &&
+	       atomic_load_explicit(&ctl->sq_done, memory_order_relaxed) !=
 	       atomic_load_explicit(&sqp->sq_posted, memory_order_acquire);
-	drop_executor(ctl);
 	if (ran)
 		tell_owner(src, sqp);
 out:
