@@ -216,6 +216,11 @@ void rosm_rd_peer_put(struct rosm_rd *rd, struct rosm_rd_peer *peer)
 		peer->refs--;	/* what it knows is kept for the next get */
 }
 
+int rosm_rd_peer_contact(struct rosm_rd *rd, struct rosm_rd_peer *peer)
+{
+	return rosm_rd_up(rd, peer);
+}
+
 void rosm_rd_peer_set_cookie(struct rosm_rd_peer *peer, uint64_t cookie)
 {
 	peer->cookie = cookie;

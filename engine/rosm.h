@@ -448,6 +448,11 @@ int rosm_name_resolve(struct rosm_ctx *ctx, const char *service,
 int rosm_rd_peer_get(struct rosm_rd *rd, const uint8_t name[ROSM_NAME_BYTES],
 		     struct rosm_rd_peer **peer_out);
 void rosm_rd_peer_put(struct rosm_rd *rd, struct rosm_rd_peer *peer);
+/*
+ * Make the contact now, so that the peer's death is noticed: for who only
+ * waits for its messages. 0, or what the first operation would answer.
+ */
+int rosm_rd_peer_contact(struct rosm_rd *rd, struct rosm_rd_peer *peer);
 /* A word of the face's with each peer (its fi_addr_t); initially all ones. */
 void rosm_rd_peer_set_cookie(struct rosm_rd_peer *peer, uint64_t cookie);
 uint64_t rosm_rd_peer_cookie(const struct rosm_rd_peer *peer);

@@ -50,6 +50,8 @@ struct rfi_ep {
 	struct rosm_channel *channel;
 	struct rosm_rd_peer **peers;	/* by fi_addr_t; NULL: not met yet */
 	uint64_t peer_count;
+	struct rosm_rd_peer **dead;	/* by address; nothing comes from them */
+	size_t dead_count;
 
 	struct rfi_match tagged;
 	struct rfi_match msg;
@@ -122,6 +124,10 @@ int rfi_ep_arm(struct rfi_ep *ep);
 void rfi_ep_forget(struct rfi_ep *ep, fi_addr_t addr);
 int rfi_ep_meet_locked(struct rfi_ep *ep, fi_addr_t addr,
 		       struct rosm_rd_peer **peer_out);
+/* From now on receives from it fail. */
+void rfi_ep_dead_add_locked(struct rfi_ep *ep, struct rosm_rd_peer *peer);
+bool rfi_ep_dead_locked(const struct rfi_ep *ep,
+			const struct rosm_rd_peer *peer);
 fi_addr_t rfi_ep_source_locked(struct rfi_ep *ep, struct rosm_rd_peer *peer);
 
 /* -FI_EINVAL: no such address; -FI_EHOSTUNREACH: nobody serves it. */

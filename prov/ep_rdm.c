@@ -132,6 +132,9 @@ void rfi_rdm_disable(struct rfi_ep *ep)
 		rosm_channel_destroy(ep->channel);
 		ep->channel = NULL;
 	}
+	free(ep->dead);
+	ep->dead = NULL;
+	ep->dead_count = 0;
 	free(ep->peers);
 	ep->peers = NULL;
 	ep->peer_count = 0;
@@ -211,6 +214,50 @@ fi_addr_t rfi_ep_source_locked(struct rfi_ep *ep, struct rosm_rd_peer *peer)
 	if (addr != FI_ADDR_NOTAVAIL && rfi_ep_peer_locked(ep, addr, &peer))
 		return FI_ADDR_NOTAVAIL;
 	return addr;
+}
+
+/* Where it is or belongs in the sorted array. */
+static size_t dead_place(const struct rfi_ep *ep,
+			 const struct rosm_rd_peer *peer)
+{
+	size_t low = 0, high = ep->dead_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if ((uintptr_t)ep->dead[mid] < (uintptr_t)peer)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool rfi_ep_dead_locked(const struct rfi_ep *ep,
+			const struct rosm_rd_peer *peer)
+{
+	size_t at = dead_place(ep, peer);
+
+	return at < ep->dead_count && ep->dead[at] == peer;
+}
+
+void rfi_ep_dead_add_locked(struct rfi_ep *ep, struct rosm_rd_peer *peer)
+{
+	size_t at = dead_place(ep, peer);
+	struct rosm_rd_peer **dead;
+
+	if (rfi_ep_dead_locked(ep, peer))
+		return;
+	dead = realloc(ep->dead, (ep->dead_count + 1) * sizeof(*dead));
+	if (!dead) {
+		RU_WARN("ep", "no memory to remember a dead peer: later "
+			"receives from it will wait");
+		return;
+	}
+	memmove(dead + at + 1, dead + at, (ep->dead_count - at) * sizeof(*dead));
+	dead[at] = peer;
+	ep->dead = dead;
+	ep->dead_count++;
 }
 
 void rfi_ep_forget(struct rfi_ep *ep, fi_addr_t addr)

@@ -221,10 +221,19 @@ int rfi_rdm_src_locked(struct rfi_ep *ep, fi_addr_t addr, uint64_t *src_out)
 		*src_out = RFI_SRC_ANY;
 		return 0;
 	}
-	ret = rfi_ep_peer_locked(ep, addr, &peer);
-	if (!ret)
-		*src_out = (uintptr_t)peer;
-	return ret;
+	if (ru_likely(addr < ep->peer_count && ep->peers[addr])) {
+		*src_out = (uintptr_t)ep->peers[addr];
+		return 0;
+	}
+	ret = rfi_ep_meet_locked(ep, addr, &peer);
+	if (ret)
+		return ret;
+	/* Who only waits for it shall hear of its death, past or to come. */
+	ret = rosm_rd_peer_contact(ep->rd, peer);
+	if (ret == -ECONNABORTED || ret == -EHOSTUNREACH)
+		rfi_ep_dead_add_locked(ep, peer);
+	*src_out = (uintptr_t)peer;
+	return 0;
 }
 
 static int rx_make_locked(struct rfi_ep *ep, const struct rfi_recv_args *args,
@@ -271,6 +280,14 @@ int rfi_rdm_recv_unexp_locked(struct rfi_ep *ep,
 	return 0;
 }
 
+/* A receive from a peer that will send nothing more. */
+static inline bool rx_hopeless(const struct rfi_ep *ep, uint64_t src)
+{
+	return ep->dead_count && src != RFI_SRC_ANY &&
+	       rfi_ep_dead_locked(ep,
+				  (const struct rosm_rd_peer *)(uintptr_t)src);
+}
+
 /* Waiting messages into the buffer as long as it has room; then post it. */
 static void multi_post_locked(struct rfi_ep *ep, struct rfi_match *m,
 			      struct rfi_rx *buffer)
@@ -299,7 +316,10 @@ static void multi_post_locked(struct rfi_ep *ep, struct rfi_match *m,
 	if (exhausted)
 		return;
 	buffer->parts--;
-	rfi_match_post(m, &buffer->match);
+	if (rx_hopeless(ep, buffer->match.src))
+		rx_abort_locked(ep, buffer, -FI_ECONNABORTED);
+	else
+		rfi_match_post(m, &buffer->match);
 }
 
 ssize_t rfi_rdm_recv(struct rfi_ep *ep, const struct rfi_recv_args *args,
@@ -330,6 +350,8 @@ ssize_t rfi_rdm_recv(struct rfi_ep *ep, const struct rfi_recv_args *args,
 	if (u) {
 		rx_deliver_locked(ep, rx, &u->ev);
 		rfi_unexp_free_locked(ep, u);
+	} else if (ru_unlikely(rx_hopeless(ep, src))) {
+		rx_abort_locked(ep, rx, -FI_ECONNABORTED);
 	} else {
 		rfi_match_post(m, &rx->match);
 	}
@@ -378,6 +400,7 @@ void rfi_rdm_peer_dead_locked(struct rfi_ep *ep, struct rosm_rd_peer *peer)
 	struct rfi_match_recv *r;
 	size_t i;
 
+	rfi_ep_dead_add_locked(ep, peer);
 	for (i = 0; i < RU_ARRAY_SIZE(all); i++) {
 		while ((r = rfi_match_each_recv(all[i], rx_has_source, peer))) {
 			rfi_match_unpost(all[i], r);

@@ -246,8 +246,46 @@ static int death_worker(struct mp *mp, int rank, void *arg)
 	CHECK_EQ(fi_tinject(e.ep, big, 8, e.addr[1], 4), -FI_ECONNABORTED);
 	CHECK_OK(fi_tsend(e.ep, big, 8, NULL, e.addr[1], 4, big));
 	fi_end_wait_err(&e, FI_ECONNABORTED);
+	CHECK_OK(fi_trecv(e.ep, big, 8, NULL, e.addr[1], 4, 0, big));
+	fi_end_wait_err(&e, FI_ECONNABORTED);
 	fi_end_close(&e);
 	return 0;
+}
+
+/* Rank 1 never sends; it dies before or after the receives are posted. */
+static int silent_worker(struct mp *mp, int rank, void *arg)
+{
+	const struct fi_end_opts opts = {
+		.caps = FI_TAGGED | FI_DIRECTED_RECV,
+	};
+	const bool *before = arg;
+	struct fi_end e;
+	uint64_t word;
+
+	fi_end_open(&e, mp, rank, &opts);
+	if (rank == 1)
+		for (;;)
+			nap_ms(100);
+	if (*before) {
+		mp_kill(mp, 1);
+		nap_ms(200);
+	}
+	CHECK_OK(fi_trecv(e.ep, &word, 8, NULL, e.addr[1], 3, 0, &word));
+	if (!*before)
+		mp_kill(mp, 1);
+	fi_end_wait_err(&e, FI_ECONNABORTED);
+	fi_end_close(&e);
+	return 0;
+}
+
+static void receives_from_one_that_died_silently_abort(void **state)
+{
+	bool before = false;
+
+	(void)state;
+	assert_int_equal(mp_run(2, silent_worker, &before), 0);
+	before = true;
+	assert_int_equal(mp_run(2, silent_worker, &before), 0);
 }
 
 static void a_killed_peer_aborts_what_waits_for_it(void **state)
@@ -275,6 +313,7 @@ int main(void)
 		cmocka_unit_test(event_queues_hold_events_in_order),
 		cmocka_unit_test(a_killed_peer_aborts_what_waits_for_it),
 		cmocka_unit_test(a_killed_peer_wakes_who_sleeps),
+		cmocka_unit_test(receives_from_one_that_died_silently_abort),
 	};
 
 	fi_end_load();
