@@ -230,8 +230,12 @@ int rosm_cq_poll(struct rosm_cq *cq, int n, struct rosm_wc *wc)
 	ru_lock_release(&cq->lock);
 	if (ru_unlikely(failed))
 		rosm_cq_settle(cq);
-	if (got <= 0 || rosm_progress_wanted(cq->inst))
+	if (got <= 0)
 		rosm_progress(cq->inst);
+	else if (ru_unlikely(rosm_progress_wanted(cq->inst)))
+		rosm_progress_slow(cq->inst);
+	if (got > 0)
+		rosm_progress_busy(cq->inst);
 	return got;
 }
 

@@ -9,6 +9,11 @@
 
 #include "engine/peer.h"
 
+#include <sched.h>
+
+/* Empty polls in a row before the core is offered to others. */
+#define ROSM_IDLE_POLLS	512u
+
 void rosm_progress_slow(struct rosm_inst *inst);
 void rosm_progress_attn(struct rosm_inst *inst);
 
@@ -23,8 +28,26 @@ static inline bool rosm_progress_wanted(struct rosm_inst *inst)
 	       atomic_load_explicit(&inst->dead_count, memory_order_relaxed);
 }
 
+/* What was polled was there. */
+static inline void rosm_progress_busy(struct rosm_inst *inst)
+{
+	if (atomic_load_explicit(&inst->idle, memory_order_relaxed))
+		atomic_store_explicit(&inst->idle, 0, memory_order_relaxed);
+}
+
+/*
+ * A call that found nothing. Programs spin; where more of them spin than
+ * there are cores, the one that has work must get one: after some 10 us of
+ * finding nothing, the core is offered now and then.
+ */
 static inline void rosm_progress(struct rosm_inst *inst)
 {
+	uint32_t idle = atomic_load_explicit(&inst->idle,
+					     memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&inst->idle, idle, memory_order_relaxed);
+	if (ru_unlikely(idle >= ROSM_IDLE_POLLS && idle % 64 == 0))
+		sched_yield();
 	if (rosm_progress_wanted(inst))
 		rosm_progress_slow(inst);
 	else

@@ -304,6 +304,7 @@ int rosm_rd_poll(struct rosm_rd *rd, struct rosm_rd_event *ev_out)
 			return poll_idle(rd, ev_out);
 		rc = take(rd, slot, pos, ev_out);
 	} while (ru_unlikely(!rc));
+	rosm_progress_busy(rd->inst);
 	return rc > 0;
 }
 
