@@ -433,6 +433,9 @@ int rosm_rd_arm(struct rosm_rd *rd)
 {
 	if (!rd->channel)
 		return -EINVAL;
+	ru_lock_acquire(&rd->lock);
+	rosm_rd_look_all_locked(rd);
+	ru_lock_release(&rd->lock);
 	atomic_store_explicit(&rd->ring.hdr->armed, 1, memory_order_relaxed);
 	/* R-arm: pairs with A-arm in rosm_ring_notify; the caller polls next */
 	ru_membarrier();

@@ -148,7 +148,6 @@ struct rosm_rd {
 	bool held;
 	uint32_t deaths_seen;
 	uint32_t untold;		/* dying peers without their event */
-	uint64_t answers_seen;
 	uint64_t next_claim_check_ns;
 	_Atomic uint32_t active;	/* operations outstanding or ready */
 
@@ -169,6 +168,9 @@ struct rosm_rd {
 	struct ru_list ready;		/* events to be polled */
 	struct ru_list slabs;
 	struct ru_list brings;
+	uint64_t answers_seen;
+	uint64_t look_all_at;		/* ticks; with unsure */
+	bool unsure;			/* pending was not looked through */
 	uint32_t ops;
 	uint32_t bring_count;
 
@@ -244,6 +246,8 @@ void rosm_rd_bring_use_locked(struct rosm_rd *rd, struct rosm_rd_op *op,
  * from other threads' progress.
  */
 void rosm_rd_advance_locked(struct rosm_rd *rd);
+/* The next advance looks at everything that is asked. */
+void rosm_rd_look_all_locked(struct rosm_rd *rd);
 void rosm_rd_fail_peer_locked(struct rosm_rd *rd, struct rosm_rd_peer *p,
 			      int status);
 /* Destroy: take back what we asked; what peers may still use is leaked. */

@@ -352,24 +352,40 @@ static int settle_locked(struct rosm_rd *rd, struct rosm_rd_op *op)
 	return 0;
 }
 
+/*
+ * Each answer counts once, so a look ends where all that were counted are
+ * found. An answerer that stops between DONE and its count is found in place
+ * of another, which is then further down: whoever ended early looks at all of
+ * them some time later, and before the endpoint's owner goes to sleep.
+ */
 static void look_for_answers_locked(struct rosm_rd *rd)
 {
 	/* A-rdanswer: pairs with R-rdanswer in rosm_rd_nudge */
 	uint64_t now = atomic_load_explicit(&rd->inst->rwh->answers,
 					    memory_order_acquire);
 	uint64_t news = now - rd->answers_seen;
+	bool all = rd->unsure && (int64_t)(ru_ticks() - rd->look_all_at) >= 0;
 	struct ru_list *l, *next;
 
-	if (!news)
+	if (!news && !all)
 		return;
 	rd->answers_seen = now;
-	/* each answer counts once, so that we need not look further */
 	ru_list_for_each_safe(l, next, &rd->pending) {
-		if (settle_locked(rd, ru_list_entry(l, struct rosm_rd_op,
-						    link)) &&
-		    !--news)
-			break;
+		if (!settle_locked(rd, ru_list_entry(l, struct rosm_rd_op,
+						     link)) ||
+		    all || --news)
+			continue;
+		if (!rd->unsure)
+			rd->look_all_at = ru_ticks() + rd->inst->watch_ticks;
+		rd->unsure = true;
+		return;
 	}
+	rd->unsure = false;
+}
+
+void rosm_rd_look_all_locked(struct rosm_rd *rd)
+{
+	rd->look_all_at = ru_ticks();
 }
 
 /* What the other side does with the ring is no longer known: never reuse it. */
