@@ -6,9 +6,11 @@
 
 #include "tests/proc/fi_end.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 enum { NAME_BYTES = 64 };
 
@@ -18,6 +20,9 @@ void fi_end_load(void)
 
 	CHECK_OK(setenv("FI_PROVIDER_PATH", FI_END_PROVIDER_PATH, 1));
 	CHECK_OK(setenv("FI_PROVIDER", "rosm", 1));
+#ifdef FI_END_NO_CMA
+	CHECK_OK(setenv("ROSM_MOVE_CMA", "0", 1));
+#endif
 	CHECK_OK(fi_getinfo(FI_END_API, NULL, NULL, 0, NULL, &info));
 	CHECK_STR(info->fabric_attr->prov_name, "rosm");
 	fi_freeinfo(info);
@@ -137,6 +142,35 @@ struct fi_cq_err_entry fi_end_wait_err(struct fi_end *e, int want)
 	CHECK_EQ(fi_cq_readerr(e->cq, &err, 0), 1);
 	CHECK_EQ(err.err, want);
 	return err;
+}
+
+bool fi_end_passive(struct fi_end *e, int peer)
+{
+	static uint8_t here, there;
+	struct iovec mine = { &here, 1 }, theirs = { &there, 1 };
+
+#ifdef FI_END_NO_CMA
+	return false;
+#endif
+	return process_vm_readv(mp_pid(e->mp, peer), &mine, 1, &theirs, 1,
+				0) == 1;
+}
+
+void fi_end_serve(struct fi_end *e, int peer)
+{
+	uint8_t word;
+	ssize_t ret;
+
+	while ((ret = mp_recv_timeout(e->mp, peer, &word, 1, 1)) == -ETIMEDOUT)
+		fi_end_progress(e);
+	CHECK_EQ(ret, 1);
+}
+
+void fi_end_served(struct fi_end *e, int peer)
+{
+	uint8_t word = 0;
+
+	mp_send(e->mp, peer, &word, 1);
 }
 
 void fi_end_progress(struct fi_end *e)

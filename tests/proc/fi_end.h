@@ -10,6 +10,7 @@
 #ifndef TESTS_PROC_FI_END_H
 #define TESTS_PROC_FI_END_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,6 +67,12 @@ struct fi_cq_err_entry fi_end_wait_err(struct fi_end *e, int err);
 void fi_end_quiet(struct fi_end *e);
 /* Moves things along and takes nothing. */
 void fi_end_progress(struct fi_end *e);
+
+/* Whether a peer's memory can be reached without the peer's calls. */
+bool fi_end_passive(struct fi_end *e, int peer);
+/* Moves things along until the peer says fi_end_served(). */
+void fi_end_serve(struct fi_end *e, int peer);
+void fi_end_served(struct fi_end *e, int peer);
 
 /* Repeat a call as long as it says -FI_EAGAIN; its last result. */
 #define FI_END_AGAIN(e, call)						\
