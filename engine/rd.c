@@ -22,6 +22,7 @@
 #include "util/log.h"
 
 #define CLAIM_CHECK_NS	10000000ull
+#define RETRY_MIN_NS	1000000ull	/* between attempts at a contact */
 
 /* Guards inst->rds; held while another thread's progress serves. */
 static struct ru_lock rds_lock;
@@ -134,27 +135,47 @@ static int find_desc(struct rosm_rd *rd, struct rosm_rd_peer *p)
 						      memory_order_relaxed));
 }
 
-int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p)
+/* One attempt; -EHOSTUNREACH and -ENOMEM may be otherwise later. */
+static int contact_once(struct rosm_rd *rd, struct rosm_rd_peer *p)
 {
 	struct rosm_peer *peer;
 	int rc;
 
+	rc = rosm_peer_get(rd->inst, p->who, &peer);
+	if (rc)
+		return rc;
+	p->peer = peer;
+	return find_desc(rd, p);
+}
+
+/*
+ * A peer that did not answer is asked again, but not sooner than the attempt
+ * took: it may have waited two seconds for a process that makes no call.
+ */
+int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p)
+{
+	uint64_t start, now;
+	int rc;
+
 	if (p->state == ROSM_RD_DOWN)
 		return p->err;
-	if (p->foreign)
-		rc = -EHOSTUNREACH;
-	else
-		rc = rosm_peer_get(rd->inst, p->who, &peer);
-	if (!rc) {
-		p->peer = peer;
-		rc = find_desc(rd, p);
+	if (p->foreign) {
+		rosm_rd_peer_down(rd, p, -EHOSTUNREACH);
+		return p->err;
 	}
-	if (rc == -ENOMEM)
-		return rc;		/* may be better later */
-	if (rc)
-		rosm_rd_peer_down(rd, p, rc);
-	else
+	start = ru_clock_ns();
+	if (start < p->retry_ns)
+		return p->err;
+	rc = contact_once(rd, p);
+	if (rc == -EHOSTUNREACH) {
+		now = ru_clock_ns();
+		p->err = rc;
+		p->retry_ns = now + ru_max(now - start, RETRY_MIN_NS);
+	} else if (!rc) {
 		p->state = ROSM_RD_UP;
+	} else if (rc != -ENOMEM) {
+		rosm_rd_peer_down(rd, p, rc);
+	}
 	return rc;
 }
 

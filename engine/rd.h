@@ -67,7 +67,7 @@ struct rosm_rd_peer {
 	uint32_t qpn;
 	uint32_t index;			/* of desc */
 	uint32_t refs;			/* of the face */
-	int err;			/* of DOWN */
+	int err;			/* of DOWN, or of the last attempt */
 	uint8_t state;			/* enum rosm_rd_state */
 	uint8_t dying;			/* EV_PEER_DEAD is due */
 	uint8_t told;			/* and was given */
@@ -77,6 +77,7 @@ struct rosm_rd_peer {
 	uint64_t mark[4];		/* last positions of four quarters */
 	struct rosm_select *select;	/* once something large came */
 	struct rosm_wire_name *foreign;	/* name of another node, or NULL */
+	uint64_t retry_ns;		/* no attempt at a contact before */
 };
 
 static_assert(sizeof(struct rosm_rd_peer) <= 256, "state of a peer");
