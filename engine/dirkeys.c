@@ -125,8 +125,15 @@ int rosm_dir_insert(struct rosm_dir *dir, enum rosm_dir_table table,
 	if (RU_FAIL_POINT("dir.insert"))
 		return -ENOSPC;
 	for (i = 0; i < INSERT_TRIES; i++) {
-		if (key_held(dir, table, key24, NULL))
-			return -EEXIST;
+		/*
+		 * A dead holder looks alive for the moment in which another
+		 * instance has taken its slot's lock byte and not yet raised
+		 * the generation: believe it only if it stays.
+		 */
+		if (key_held(dir, table, key24, NULL)) {
+			sched_yield();
+			continue;
+		}
 		e = key_place(dir, table, key24, who, aux);
 		if (!e)
 			return -ENOSPC;
