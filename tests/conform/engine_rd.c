@@ -130,20 +130,6 @@ static void rd_open(struct end *e)
 	}
 }
 
-static void rd_close(struct end *e)
-{
-	struct rd *rd = e->face;
-	int i;
-
-	for (i = 0; i < e->roles; i++)
-		rosm_rd_peer_put(rd->rd, rd->peer[i]);
-	CHECK_OK(rosm_rd_destroy(rd->rd));
-	CHECK_OK(rosm_mr_dereg(rd->mr));
-	CHECK_OK(rosm_pd_free(rd->pd));
-	CHECK_OK(rosm_ctx_close(rd->ctx));
-	free(rd);
-}
-
 /* ---- from a message to its receive ---------------------------------- */
 
 static int source(const struct rosm_rd_event *ev)
@@ -548,6 +534,28 @@ static int rd_post(struct end *e, const struct op *op)
 	if (rc || !(op->flags & OPF_QUIET))
 		finish(rd, &c);
 	return 0;
+}
+
+/* --------------------------------------------------------------------- */
+
+static void rd_close(struct end *e)
+{
+	struct rd *rd = e->face;
+	struct ru_list *l;
+	int i;
+
+	while ((l = ru_list_pop_head(&rd->wants)))
+		free(ru_list_entry(l, struct want, link));
+	while ((l = ru_list_first(&rd->msgs)) ||
+	       (l = ru_list_first(&rd->claimed)))
+		discard(rd, ru_list_entry(l, struct msg, link));
+	for (i = 0; i < e->roles; i++)
+		rosm_rd_peer_put(rd->rd, rd->peer[i]);
+	CHECK_OK(rosm_rd_destroy(rd->rd));
+	CHECK_OK(rosm_mr_dereg(rd->mr));
+	CHECK_OK(rosm_pd_free(rd->pd));
+	CHECK_OK(rosm_ctx_close(rd->ctx));
+	free(rd);
 }
 
 const struct face face_engine_rd = {

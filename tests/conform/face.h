@@ -33,7 +33,7 @@ struct face {
 	int (*post)(struct end *e, const struct op *op);
 	/* 1 and a completion, or 0. */
 	int (*poll)(struct end *e, struct comp *c);
-	/* Of a group that was not hurt: all is given back. */
+	/* All is given back, also with receives posted and roles dead. */
 	void (*close)(struct end *e);
 	/* Try what this face does not have; the errno it answers, 0 if it did. */
 	int (*refusal)(const char *what);
