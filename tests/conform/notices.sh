@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # across.sh fails when it must: each script of tests/conform/wrong is wrong in
-# one way, and its line "#! TEXT" says what the report must name.
+# one way, and its line "#! TEXT" says what the report must name. And
+# docs/conformance.md lists all the right ones.
 set -u
 
 here=$(dirname "$0")
@@ -25,5 +26,14 @@ for s in "$here"/wrong/*.txt; do
 	fi
 done
 [ "$n" -gt 0 ] || bad=1
+
+# A script that nobody can find in the list is not known to be run.
+for s in "$here"/scripts/*.txt; do
+	s=${s##*/}
+	grep -q -w -e "${s%.txt}" "$here/../../docs/conformance.md" || {
+		echo "docs/conformance.md does not list ${s%.txt}"
+		bad=1
+	}
+done
 echo "$n wrong scripts"
 exit "$bad"
