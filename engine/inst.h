@@ -69,6 +69,8 @@ struct rosm_inst {
 	struct ru_lock busy_lock;
 	atomic_uint busy_count;
 	struct ru_list rds;
+	_Atomic uint32_t rd_deaths;	/* that rd.c was told of */
+	_Atomic uint32_t rd_buried;	/* those that no endpoint minds now */
 	struct ru_list ctxs;
 	struct ru_list cqs;
 	struct ru_list channels;

@@ -192,8 +192,17 @@ static bool map_blank(void *base, size_t size)
 		    -1, 0) != MAP_FAILED;
 }
 
-/* Give back what dead peers cost whose slot is another's now. */
-static void old_peers_vacate(struct rosm_inst *inst)
+/* No endpoint looks at its segments any more; inst->lock is held. */
+static bool is_buried_locked(const struct rosm_peer *p)
+{
+	/* A-rdbury: pairs with R-rdbury in rd.c */
+	uint32_t buried = atomic_load_explicit(&p->inst->rd_buried,
+					       memory_order_acquire);
+
+	return p->reaped && (int32_t)(buried - p->rd_death) >= 0;
+}
+
+void rosm_peers_vacate(struct rosm_inst *inst)
 {
 	struct ru_list done, *l, *next;
 	struct rosm_peer *p;
@@ -202,7 +211,7 @@ static void old_peers_vacate(struct rosm_inst *inst)
 	ru_lock_acquire(&inst->lock);
 	ru_list_for_each_safe(l, next, &inst->old_peers) {
 		p = ru_list_entry(l, struct rosm_peer, old_link);
-		if (!p->reaped)
+		if (!is_buried_locked(p))
 			continue;
 		ru_list_del(&p->link);	/* the dead list is walked */
 		ru_list_del(l);
@@ -260,7 +269,7 @@ again:
 	atomic_store_explicit(&inst->peers[slot], p, memory_order_release);
 	ru_lock_release(&inst->lock);
 	if (old)
-		old_peers_vacate(inst);
+		rosm_peers_vacate(inst);
 	return p;
 }
 

@@ -47,7 +47,7 @@ struct rosm_peer {
 	_Atomic uint32_t cma_mbps;	/* measured, MB/s; 0 not yet */
 	_Atomic uint32_t bounce_mbps;
 	int bell_fd[ROSM_WIRE_BELLS];	/* its doorbells as opened here, or -1 */
-	void *rd_state;			/* rd.c */
+	uint32_t rd_death;		/* which of inst->rd_deaths it was */
 
 	/* peer.c and peerwatch.c */
 	struct ru_list all_link;	/* inst->all_peers */
@@ -65,6 +65,13 @@ struct rosm_peer {
  */
 int rosm_peer_get(struct rosm_inst *inst, uint64_t who,
 		  struct rosm_peer **peer_out);
+
+/*
+ * Give back what dead peers cost: those that were reaped, that no RD endpoint
+ * has still to bury, and whose slot is another's now. Any thread, any lock
+ * above inst->lock.
+ */
+void rosm_peers_vacate(struct rosm_inst *inst);
 
 /* Only if attached; no system call. */
 static inline struct rosm_peer *rosm_peer_find(struct rosm_inst *inst,

@@ -26,8 +26,6 @@
 
 /* Guards inst->rds; held while another thread's progress serves. */
 static struct ru_lock rds_lock;
-/* Grows at each death: endpoints look for themselves (rosm_rd_bury). */
-static atomic_uint deaths;
 
 /* ---- peers ---------------------------------------------------------- */
 
@@ -335,7 +333,6 @@ int rosm_rd_create(struct rosm_pd *pd, struct rosm_rd_init *init,
 	rd->pd_number = pd->number;
 	rd->channel = init->channel;
 	rd->cookie = init->cookie;
-	rd->deaths_seen = atomic_load_explicit(&deaths, memory_order_acquire);
 	rd->bucket_mask = 63;
 	rd->buckets = calloc(rd->bucket_mask + 1u, sizeof(*rd->buckets));
 	if (!rd->buckets) {
@@ -358,6 +355,12 @@ int rosm_rd_create(struct rosm_pd *pd, struct rosm_rd_init *init,
 		rosm_channel_attach(rd->channel, &rd->fire);
 	rosm_pd_hold(pd);
 	ru_lock_acquire(&rds_lock);
+	/* it has met nobody yet: earlier deaths are none of its business */
+	atomic_store_explicit(
+		&rd->deaths_seen,
+		atomic_load_explicit(&rd->inst->rd_deaths,
+				     memory_order_acquire),
+		memory_order_relaxed);
 	ru_list_add_tail(&rd->inst->rds, &rd->link);
 	ru_lock_release(&rds_lock);
 	init->slots = rd->ring.mask + 1;
@@ -374,6 +377,26 @@ free_buckets:
 free_rd:
 	free(rd);
 	return rc;
+}
+
+/* How far the slowest endpoint is; rds_lock is held. */
+static void count_buried_locked(struct rosm_inst *inst)
+{
+	uint32_t deaths = atomic_load_explicit(&inst->rd_deaths,
+					       memory_order_relaxed);
+	uint32_t behind = 0, n;
+	struct ru_list *l;
+
+	ru_list_for_each(l, &inst->rds) {
+		struct rosm_rd *rd = ru_list_entry(l, struct rosm_rd, link);
+
+		n = deaths - atomic_load_explicit(&rd->deaths_seen,
+						  memory_order_acquire);
+		behind = n > behind ? n : behind;
+	}
+	/* R-rdbury: the last touch of their segments; A-rdbury in peer.c */
+	atomic_store_explicit(&inst->rd_buried, deaths - behind,
+			      memory_order_release);
 }
 
 /* Nobody will read these: tell those who wait for an answer. */
@@ -409,6 +432,8 @@ int rosm_rd_destroy(struct rosm_rd *rd)
 
 	ru_lock_acquire(&rds_lock);
 	ru_list_del(&rd->link);
+	/* what it does below finds nothing wrong in zero pages */
+	count_buried_locked(rd->inst);
 	ru_lock_release(&rds_lock);
 	if (rd->channel)
 		rosm_channel_detach(rd->channel, &rd->fire);
@@ -469,10 +494,11 @@ void rosm_rd_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer)
 {
 	struct ru_list *l;
 
-	(void)peer;
-	/* R-rddead: peer->dead before the count; A-rddead in rosm_rd_bury */
-	atomic_fetch_add_explicit(&deaths, 1, memory_order_release);
 	ru_lock_acquire(&rds_lock);
+	/* R-rddead: peer->dead before the count; A-rddead in rosm_rd_bury */
+	peer->rd_death = 1 + atomic_fetch_add_explicit(&inst->rd_deaths, 1,
+						       memory_order_release);
+	count_buried_locked(inst);
 	ru_list_for_each(l, &inst->rds) {
 		struct rosm_rd *rd = ru_list_entry(l, struct rosm_rd, link);
 
@@ -488,16 +514,27 @@ void rosm_rd_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer)
 	ru_lock_release(&rds_lock);
 }
 
+static void bury_peer(struct rosm_rd *rd, struct rosm_rd_peer *p)
+{
+	p->buried = 1;
+	rosm_rd_peer_down(rd, p, -ECONNABORTED);
+	rosm_ring_reap(&rd->ring, p->who);
+	ru_lock_acquire(&rd->lock);
+	rosm_rd_fail_peer_locked(rd, p, -ECONNABORTED);
+	ru_lock_release(&rd->lock);
+}
+
 bool rosm_rd_bury(struct rosm_rd *rd)
 {
 	/* A-rddead: pairs with R-rddead in rosm_rd_peer_dead */
-	uint32_t now = atomic_load_explicit(&deaths, memory_order_acquire);
+	uint32_t now = atomic_load_explicit(&rd->inst->rd_deaths,
+					    memory_order_acquire);
 	struct ru_list *l;
 	bool any = false;
 
-	if (ru_likely(now == rd->deaths_seen && !rd->untold))
+	if (ru_likely(now == atomic_load_explicit(&rd->deaths_seen,
+						  memory_order_relaxed)))
 		return false;
-	rd->deaths_seen = now;
 	ru_list_for_each(l, &rd->peers) {
 		struct rosm_rd_peer *p =
 			ru_list_entry(l, struct rosm_rd_peer, link);
@@ -506,14 +543,14 @@ bool rosm_rd_bury(struct rosm_rd *rd)
 		    !atomic_load_explicit(&p->peer->dead,
 					  memory_order_acquire))
 			continue;
-		p->buried = 1;
 		any = true;
-		rosm_rd_peer_down(rd, p, -ECONNABORTED);
-		rosm_ring_reap(&rd->ring, p->who);
-		ru_lock_acquire(&rd->lock);
-		rosm_rd_fail_peer_locked(rd, p, -ECONNABORTED);
-		ru_lock_release(&rd->lock);
+		bury_peer(rd, p);
 	}
+	ru_lock_acquire(&rds_lock);
+	atomic_store_explicit(&rd->deaths_seen, now, memory_order_release);
+	count_buried_locked(rd->inst);
+	ru_lock_release(&rds_lock);
+	rosm_peers_vacate(rd->inst);
 	return any;
 }
 

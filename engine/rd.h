@@ -147,7 +147,7 @@ struct rosm_rd {
 	/* poll */
 	uint64_t held_pos;		/* slot of the event not yet released */
 	bool held;
-	uint32_t deaths_seen;
+	_Atomic uint32_t deaths_seen;	/* buried; read under rds_lock */
 	uint32_t untold;		/* dying peers without their event */
 	uint64_t next_claim_check_ns;
 	_Atomic uint32_t active;	/* operations outstanding or ready */
@@ -261,7 +261,10 @@ void rosm_rd_op_fini(struct rosm_rd *rd);
  */
 int rosm_rd_answer_xfer(struct rosm_rd *rd, struct rosm_rd_peer *p,
 			struct rosm_wire_xfer *x, uint32_t seq, int status);
-/* The block of a token: NULL when it makes no sense. */
+/*
+ * The block of a token: NULL when it makes no sense, or its process is dead
+ * and buried. From the owner's calls.
+ */
 struct rosm_wire_xfer *rosm_rd_xfer(struct rosm_rd_peer *p, uint64_t ref,
 				    uint32_t *seq_out);
 /* The peer's iov as it says, checked; false: it makes no sense. */
@@ -302,7 +305,11 @@ uint32_t rosm_rd_iov_slice(const struct iovec *iov, uint32_t count,
 
 /* ---- hooks: progress.c, reaper ---- */
 
-/* Once per dead peer; only leaves word, any thread, no lock taken. */
+/*
+ * Once per dead peer; leaves word, any thread, takes the rds lock. The peer's
+ * segments stay until inst->rd_buried has reached peer->rd_death: then each
+ * endpoint that was there has ended what it had to do with it.
+ */
 void rosm_rd_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer);
 /* Move what peers wait for; no lock may be held. */
 void rosm_rd_serve(struct rosm_inst *inst);

@@ -194,7 +194,7 @@ struct rosm_wire_xfer *rosm_rd_xfer(struct rosm_rd_peer *p, uint64_t ref,
 	uint64_t off = (ref & UINT32_MAX) << 6;
 	struct rosm_wire_xfer *x;
 
-	if (!p->peer)
+	if (!p->peer || p->buried)
 		return NULL;
 	x = rosm_peer_rw(p->peer, off, sizeof(*x));
 	*seq_out = (uint32_t)(ref >> 32);

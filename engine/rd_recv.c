@@ -334,7 +334,9 @@ static int source_read(struct rosm_rd_peer *p,
 	uint32_t state;
 
 	s->x = rosm_rd_xfer(p, token->xfer, &s->seq);
-	if (!s->x)
+	/* what a dead process announced went with it, and its pid may too */
+	if (!s->x || atomic_load_explicit(&p->peer->dead,
+					  memory_order_acquire))
 		return -ECONNABORTED;
 	state = atomic_load_explicit(&s->x->state, memory_order_acquire);
 	if (state != ROSM_XFER_OPEN)

@@ -2,6 +2,7 @@
 /* RD: one side is killed in the middle; the other goes on. */
 #include <config.h>
 
+#include "engine/rd.h"
 #include "tests/proc/rd_lib.h"
 
 enum { BIG = 4 << 20 };
@@ -207,6 +208,112 @@ static void a_pull_from_a_dead_sender_fails(void **state)
 	assert_int_equal(mp_run(3, dead_source, *state), 0);
 }
 
+/* ---- a successor takes the slot before the dead one is buried ---- */
+
+enum { WHOLE = 200000 };	/* a bounce ring holds all of it */
+
+static void swap_names(struct end *e, int other)
+{
+	uint8_t name[ROSM_NAME_BYTES];
+
+	rosm_rd_name(e->rd, name);
+	mp_send(e->mp, other, name, sizeof(name));
+	mp_recv(e->mp, other, name, sizeof(name));
+	CHECK_OK(rosm_rd_peer_get(e->rd, name, &e->peer[other]));
+}
+
+static void produce_and_die(struct end *e, uint8_t *buf)
+{
+	struct iovec iov = { buf, WHOLE };
+	struct rosm_rd_msg msg = { .iov = &iov, .iov_count = 1 };
+	struct rosm_rd_event ev;
+	char c;
+	int i;
+
+	fill(buf, WHOLE, 4);
+	swap_names(e, 0);
+	CHECK_EQ(rosm_rd_send(e->rd, e->peer[0], &msg), ROSM_RD_PENDING);
+	mp_recv(e->mp, 0, &c, 1);
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(rosm_rd_poll(e->rd, &ev), 0);
+	die(e);
+}
+
+static void be_reaped(struct end *e, const struct rosm_peer *dead)
+{
+	const struct timespec ms5 = { .tv_nsec = 5000000 };
+
+	while (!atomic_load(&dead->dead) || !dead->reaped) {
+		rosm_ctx_progress(e->ctx);
+		nanosleep(&ms5, NULL);
+	}
+}
+
+static void outlive(struct end *e, uint8_t *buf)
+{
+	struct rosm_rd_msg msg = { .iov_count = 0 };
+	struct iovec iov = { buf, WHOLE };
+	const struct rosm_peer *dead, *next;
+	struct rosm_rd_event ev;
+	char c;
+
+	memset(buf, 0, WHOLE);
+	swap_names(e, 1);
+	next_event(e, &ev);
+	CHECK_EQ(ev.type, ROSM_RD_EV_MSG);
+	CHECK_EQ(rosm_rd_pull(e->rd, ev.peer, &ev.token, ev.len, &iov, 1, buf),
+		 ROSM_RD_PENDING);
+	dead = ev.peer->peer;
+	mp_send(e->mp, 1, "x", 1);
+	CHECK_EQ(mp_recv_timeout(e->mp, 1, &c, 1, 10000), -EPIPE);
+	be_reaped(e, dead);
+
+	mp_send(e->mp, 2, "x", 1);
+	swap_names(e, 2);
+	CHECK_OK(rosm_rd_send(e->rd, e->peer[2], &msg));
+	next = e->peer[2]->peer;
+	CHECK_EQ(rosm_wire_who_slot(next->who), rosm_wire_who_slot(dead->who));
+
+	next_event(e, &ev);
+	CHECK_EQ(ev.type, ROSM_RD_EV_PULLED);
+	CHECK_OK(ev.status);
+	check_fill(buf, WHOLE, 4);
+	next_event(e, &ev);
+	CHECK_EQ(ev.type, ROSM_RD_EV_PEER_DEAD);
+	/* now it costs nothing any more */
+	CHECK_EQ(atomic_load(&dead->rwh->magic), 0);
+}
+
+static int successor(struct mp *mp, int rank, void *arg)
+{
+	uint8_t *buf = malloc(WHOLE);
+	struct rosm_rd_event ev;
+	struct end e;
+	char c;
+
+	if (rank == 2)
+		mp_recv(mp, 0, &c, 1);
+	end_open(&e, mp, rank, arg, 0);
+	if (!rank) {
+		outlive(&e, buf);
+	} else if (rank == 1) {
+		produce_and_die(&e, buf);
+	} else {
+		swap_names(&e, 0);
+		next_event(&e, &ev);
+		CHECK_EQ(ev.type, ROSM_RD_EV_MSG);
+	}
+	end_close(&e);
+	free(buf);
+	return 0;
+}
+
+static void a_successor_leaves_what_is_to_be_rescued(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(3, successor, "0"), 0);
+}
+
 /* ---- kills at any moment ---- */
 
 static int storm(struct mp *mp, int rank, void *arg)
@@ -308,6 +415,7 @@ int main(void)
 		BOTH_WAYS(finished_messages_of_a_dead_sender_arrive),
 		BOTH_WAYS(outstanding_sends_to_a_dead_receiver_fail),
 		BOTH_WAYS(a_pull_from_a_dead_sender_fails),
+		cmocka_unit_test(a_successor_leaves_what_is_to_be_rescued),
 		BOTH_WAYS(kills_at_any_moment_leave_the_receiver_working),
 	};
 
