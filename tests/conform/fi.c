@@ -84,7 +84,7 @@ void face_program_init(void)
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/prov/.libs", top ? top : ".");
-	setenv("FI_PROVIDER_PATH", path, 0);
+	setenv("FI_PROVIDER_PATH", path, 1);
 	setenv("FI_PROVIDER", "rosm", 1);
 	CHECK_OK(getinfo(FI_EP_RDM, &info));
 	CHECK_STR(info->fabric_attr->prov_name, "rosm");
