@@ -71,6 +71,9 @@ struct rosm_inst {
 	struct ru_list rds;
 	_Atomic uint32_t rd_deaths;	/* that rd.c was told of */
 	_Atomic uint32_t rd_buried;	/* those that no endpoint minds now */
+	atomic_uint rd_moving;		/* endpoints with bounce copies */
+	atomic_uint rd_count;		/* endpoints */
+	_Atomic uint64_t rd_answers;	/* rwh->answers as last seen by all */
 	struct ru_list ctxs;
 	struct ru_list cqs;
 	struct ru_list channels;
@@ -100,6 +103,19 @@ struct rosm_inst {
 struct rosm_inst *rosm_inst_current(void);
 int rosm_inst_get(struct rosm_inst **inst_out);
 void rosm_inst_put(struct rosm_inst *inst);
+
+/*
+ * Whether rosm_rd_serve() has something to do: an endpoint moves data with a
+ * peer, or a peer answered something. Two lines, in cache unless so.
+ */
+static inline bool rosm_rd_wants_service(const struct rosm_inst *inst)
+{
+	return atomic_load_explicit(&inst->rd_moving, memory_order_relaxed) ||
+	       atomic_load_explicit(&inst->rwh->answers,
+				    memory_order_relaxed) !=
+		       atomic_load_explicit(&inst->rd_answers,
+					    memory_order_relaxed);
+}
 
 /*
  * Commit table entries: QP descriptor + control block i, MR entry i. Pages

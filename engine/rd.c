@@ -98,7 +98,7 @@ static struct rosm_rd_peer *peer_new(struct rosm_rd *rd, uint32_t qpn,
 
 void rosm_rd_peer_down(struct rosm_rd *rd, struct rosm_rd_peer *p, int err)
 {
-	p->state = ROSM_RD_DOWN;
+	atomic_store_explicit(&p->state, ROSM_RD_DOWN, memory_order_relaxed);
 	p->err = err;
 	if (err == -ECONNABORTED && !p->dying) {
 		p->dying = 1;
@@ -142,7 +142,8 @@ static int contact_once(struct rosm_rd *rd, struct rosm_rd_peer *p)
 	rc = rosm_peer_get(rd->inst, p->who, &peer);
 	if (rc)
 		return rc;
-	p->peer = peer;
+	if (!p->peer)	/* else another thread may be reading it */
+		p->peer = peer;
 	return find_desc(rd, p);
 }
 
@@ -155,7 +156,7 @@ int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p)
 	uint64_t start, now;
 	int rc;
 
-	if (p->state == ROSM_RD_DOWN)
+	if (rosm_rd_state(p) == ROSM_RD_DOWN)
 		return p->err;
 	if (p->foreign) {
 		rosm_rd_peer_down(rd, p, -EHOSTUNREACH);
@@ -170,7 +171,9 @@ int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p)
 		p->err = rc;
 		p->retry_ns = now + ru_max(now - start, RETRY_MIN_NS);
 	} else if (!rc) {
-		p->state = ROSM_RD_UP;
+		/* R-rdup: what find_desc() found; A-rdup in rosm_rd_wake */
+		atomic_store_explicit(&p->state, ROSM_RD_UP,
+				      memory_order_release);
 	} else if (rc != -ENOMEM) {
 		rosm_rd_peer_down(rd, p, rc);
 	}
@@ -190,7 +193,7 @@ struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
 	if (!p)
 		return NULL;
 	/* it may have ended before we could map it; what it sent counts */
-	if (p->state == ROSM_RD_NEW)
+	if (rosm_rd_state(p) == ROSM_RD_NEW)
 		(void)rosm_rd_contact(rd, p);
 	rd->last = p;
 	return p;
@@ -362,6 +365,8 @@ int rosm_rd_create(struct rosm_pd *pd, struct rosm_rd_init *init,
 				     memory_order_acquire),
 		memory_order_relaxed);
 	ru_list_add_tail(&rd->inst->rds, &rd->link);
+	atomic_fetch_add_explicit(&rd->inst->rd_count, 1,
+				  memory_order_relaxed);
 	ru_lock_release(&rds_lock);
 	init->slots = rd->ring.mask + 1;
 	init->eager_bytes = rd->eager_bytes;
@@ -432,6 +437,8 @@ int rosm_rd_destroy(struct rosm_rd *rd)
 
 	ru_lock_acquire(&rds_lock);
 	ru_list_del(&rd->link);
+	atomic_fetch_sub_explicit(&rd->inst->rd_count, 1,
+				  memory_order_relaxed);
 	/* what it does below finds nothing wrong in zero pages */
 	count_buried_locked(rd->inst);
 	ru_lock_release(&rds_lock);
@@ -579,20 +586,58 @@ void rosm_rd_check_claim(struct rosm_rd *rd)
 		rosm_ring_reap(&rd->ring, rosm_slot_word_who(word));
 }
 
+/*
+ * Another thread than the owner's ended something. The owner arms, then looks
+ * (R-arm); here the list comes first, then the look at armed.
+ */
+static void wake_owner(struct rosm_rd *rd)
+{
+	uint32_t armed;
+
+	if (!rd->channel)
+		return;
+	ru_fence();
+	armed = atomic_load_explicit(&rd->ring.hdr->armed,
+				     memory_order_relaxed);
+	if (!armed || !atomic_compare_exchange_strong_explicit(
+			      &rd->ring.hdr->armed, &armed, 0,
+			      memory_order_acq_rel, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&rd->ring.hdr->fired, 1, memory_order_release);
+	rosm_bell_ring(rd->channel->pipe[1]);
+}
+
+/* False: its owner is in a call, which may not look for answers. */
+static bool serve_one(struct rosm_rd *rd)
+{
+	bool ready;
+
+	if (!atomic_load_explicit(&rd->active, memory_order_relaxed))
+		return true;
+	if (!ru_lock_try(&rd->lock))
+		return false;
+	rosm_rd_advance_locked(rd);
+	ready = !ru_list_empty(&rd->ready);
+	ru_lock_release(&rd->lock);
+	if (ready)
+		wake_owner(rd);
+	return true;
+}
+
 void rosm_rd_serve(struct rosm_inst *inst)
 {
+	uint64_t answers;
 	struct ru_list *l;
+	bool all = true;
 
 	if (!ru_lock_try(&rds_lock))
 		return;
-	ru_list_for_each(l, &inst->rds) {
-		struct rosm_rd *rd = ru_list_entry(l, struct rosm_rd, link);
-
-		if (!atomic_load_explicit(&rd->active, memory_order_relaxed) ||
-		    !ru_lock_try(&rd->lock))
-			continue;
-		rosm_rd_advance_locked(rd);
-		ru_lock_release(&rd->lock);
-	}
+	answers = atomic_load_explicit(&inst->rwh->answers,
+				       memory_order_acquire);
+	ru_list_for_each(l, &inst->rds)
+		all &= serve_one(ru_list_entry(l, struct rosm_rd, link));
+	if (all)
+		atomic_store_explicit(&inst->rd_answers, answers,
+				      memory_order_relaxed);
 	ru_lock_release(&rds_lock);
 }

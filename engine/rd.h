@@ -10,10 +10,12 @@
  * blocks (engine/wire/xfer.h) of what is outstanding, and those lie with the
  * asker, so that an answer always has its space.
  *
- * Threads: calls on one endpoint are serialised by the caller. What another
- * thread's progress may touch - the operations and their lists - is guarded by
- * rd->lock, which is held over at most one share of a bounce copy. Nothing
- * else here is shared. Order: rds lock, then rd->lock.
+ * Threads: calls on one endpoint are serialised by the caller, its owner. What
+ * another thread's progress may touch - the operations, their lists and a
+ * peer's select - is guarded by rd->lock, which is held over at most one share
+ * of a copy. Of a peer the other thread reads what was set before the peer's
+ * first operation, and state (A-rdup), behind which tx, desc and index lie.
+ * Nothing else here is shared. Order: rds lock, then rd->lock.
  */
 #ifndef ROSM_RD_H
 #define ROSM_RD_H
@@ -68,14 +70,14 @@ struct rosm_rd_peer {
 	uint32_t index;			/* of desc */
 	uint32_t refs;			/* of the face */
 	int err;			/* of DOWN, or of the last attempt */
-	uint8_t state;			/* enum rosm_rd_state */
+	_Atomic uint8_t state;		/* enum rosm_rd_state; owner writes */
 	uint8_t dying;			/* EV_PEER_DEAD is due */
 	uint8_t told;			/* and was given */
 	uint8_t buried;			/* process dead, operations ended */
 	uint32_t sent;			/* slots published, for the share */
 	struct rosm_ring_tx tx;
 	uint64_t mark[4];		/* last positions of four quarters */
-	struct rosm_select *select;	/* once something large came */
+	struct rosm_select *select;	/* once something large came; lock */
 	struct rosm_wire_name *foreign;	/* name of another node, or NULL */
 	uint64_t retry_ns;		/* no attempt at a contact before */
 };
@@ -172,6 +174,7 @@ struct rosm_rd {
 	uint64_t answers_seen;
 	uint64_t look_all_at;		/* ticks; with unsure */
 	bool unsure;			/* pending was not looked through */
+	bool moving;			/* counted in inst->rd_moving */
 	uint32_t ops;
 	uint32_t bring_count;
 
@@ -218,10 +221,17 @@ static inline int rosm_rd_enter(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	return -ECONNABORTED;
 }
 
+static inline enum rosm_rd_state rosm_rd_state(const struct rosm_rd_peer *p)
+{
+	return (enum rosm_rd_state)atomic_load_explicit(&p->state,
+							memory_order_relaxed);
+}
+
 /* 0 when up; the first call makes the contact. */
 static inline int rosm_rd_up(struct rosm_rd *rd, struct rosm_rd_peer *p)
 {
-	return ru_likely(p->state == ROSM_RD_UP) ? 0 : rosm_rd_contact(rd, p);
+	return ru_likely(rosm_rd_state(p) == ROSM_RD_UP) ?
+		       0 : rosm_rd_contact(rd, p);
 }
 
 /* ---- rd_name.c: names bound to the endpoint go with it ---- */
@@ -247,6 +257,8 @@ void rosm_rd_bring_use_locked(struct rosm_rd *rd, struct rosm_rd_op *op,
  * from other threads' progress.
  */
 void rosm_rd_advance_locked(struct rosm_rd *rd);
+/* After a change of work or wait_ring. */
+void rosm_rd_note_locked(struct rosm_rd *rd);
 /* The next advance looks at everything that is asked. */
 void rosm_rd_look_all_locked(struct rosm_rd *rd);
 void rosm_rd_fail_peer_locked(struct rosm_rd *rd, struct rosm_rd_peer *p,
@@ -311,7 +323,10 @@ uint32_t rosm_rd_iov_slice(const struct iovec *iov, uint32_t count,
  * endpoint that was there has ended what it had to do with it.
  */
 void rosm_rd_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer);
-/* Move what peers wait for; no lock may be held. */
+/*
+ * Move what peers wait for, of every endpoint, when rosm_rd_wants_service()
+ * says so (inst.h). Any thread; serve_lock may be held, no other.
+ */
 void rosm_rd_serve(struct rosm_inst *inst);
 
 #endif

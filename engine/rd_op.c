@@ -224,7 +224,10 @@ void rosm_rd_wake(struct rosm_rd *rd, struct rosm_rd_peer *p)
 {
 	struct rosm_wire_hazard *h;
 
-	if (p->state != ROSM_RD_UP || rosm_rd_enter(rd, p, &h))
+	/* A-rdup: pairs with R-rdup in rosm_rd_contact */
+	if (atomic_load_explicit(&p->state, memory_order_acquire) !=
+		    ROSM_RD_UP ||
+	    rosm_rd_enter(rd, p, &h))
 		return;
 	rosm_ring_notify(p->peer, p->tx.hdr, true);
 	rosm_hazard_clear(rd->inst, h);
@@ -370,6 +373,10 @@ static void look_for_answers_locked(struct rosm_rd *rd)
 	if (!news && !all)
 		return;
 	rd->answers_seen = now;
+	if (atomic_load_explicit(&rd->inst->rd_count, memory_order_relaxed) ==
+	    1)		/* they were for no other */
+		atomic_store_explicit(&rd->inst->rd_answers, now,
+				      memory_order_relaxed);
 	ru_list_for_each_safe(l, next, &rd->pending) {
 		if (!settle_locked(rd, ru_list_entry(l, struct rosm_rd_op,
 						     link)) ||
@@ -545,6 +552,22 @@ static void turn_locked(struct rosm_rd *rd, struct rosm_rd_op *op)
 	}
 }
 
+void rosm_rd_note_locked(struct rosm_rd *rd)
+{
+	bool moving = !ru_list_empty(&rd->work) ||
+		      !ru_list_empty(&rd->wait_ring);
+
+	if (moving == rd->moving)
+		return;
+	rd->moving = moving;
+	if (moving)
+		atomic_fetch_add_explicit(&rd->inst->rd_moving, 1,
+					  memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&rd->inst->rd_moving, 1,
+					  memory_order_relaxed);
+}
+
 void rosm_rd_advance_locked(struct rosm_rd *rd)
 {
 	struct ru_list *l, *next;
@@ -572,6 +595,7 @@ void rosm_rd_advance_locked(struct rosm_rd *rd)
 		    ROSM_XFER_DONE)
 			settle_locked(rd, op);
 	}
+	rosm_rd_note_locked(rd);
 }
 
 /* ---- ends ----------------------------------------------------------- */
@@ -623,6 +647,7 @@ void rosm_rd_fail_peer_locked(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	fail_list_locked(rd, &rd->wait_ring, p, status);
 	fail_list_locked(rd, &rd->announce, p, status);
 	fail_list_locked(rd, &rd->work, p, status);
+	rosm_rd_note_locked(rd);
 }
 
 /* True when no peer will touch the block or the ring any more. */
@@ -672,6 +697,7 @@ void rosm_rd_cancel_all(struct rosm_rd *rd)
 	cancel_list(rd, &rd->work, &leak);
 	cancel_list(rd, &rd->announce, &leak);
 	cancel_list(rd, &rd->ready, &leak);
+	rosm_rd_note_locked(rd);
 	if (!leak)
 		return;
 	/*

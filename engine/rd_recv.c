@@ -387,6 +387,7 @@ static int pull_bounce(struct rosm_rd *rd, struct rosm_rd_peer *p,
 		return -ECONNABORTED;
 	}
 	ru_list_add_tail(&rd->work, &op->link);
+	rosm_rd_note_locked(rd);
 	ru_lock_release(&rd->lock);
 	rosm_rd_nudge(rd, p);
 	return ROSM_RD_PENDING;
@@ -410,9 +411,14 @@ static int pull_direct(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	rosm_move_count(p->peer,
 			p->peer->local ? ROSM_MOVER_SELF : ROSM_MOVER_CMA,
 			false, want);
-	if (!p->peer->local && p->select)
+	if (p->peer->local)
+		return 0;
+	start = ru_ticks_to_ns(ru_ticks() - start);
+	ru_lock_acquire(&rd->lock);
+	if (p->select)
 		rosm_select_done(p->select, p->peer, ROSM_MOVER_CMA, want,
-				 ru_ticks_to_ns(ru_ticks() - start));
+				 start);
+	ru_lock_release(&rd->lock);
 	return 0;
 }
 
@@ -424,10 +430,12 @@ static int pull(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	enum rosm_mover mover = can_cma ? ROSM_MOVER_CMA : ROSM_MOVER_BOUNCE;
 	int rc;
 
+	ru_lock_acquire(&rd->lock);
 	if (!p->select)
 		p->select = calloc(1, sizeof(*p->select));
 	if (p->select)
 		mover = rosm_select_pick(p->select, p->peer, want, can_cma);
+	ru_lock_release(&rd->lock);
 	if (mover != ROSM_MOVER_BOUNCE) {
 		rc = pull_direct(rd, p, s, want, iov, iov_count);
 		if (rc != -EOPNOTSUPP)

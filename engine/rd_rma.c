@@ -22,6 +22,7 @@
 
 /* A hazard line is given up and taken again after so much. */
 #define STEP_BYTES	(4u << 20)
+#define SERVE_BYTES	(1u << 20)	/* a turn, under locks */
 
 uint32_t rosm_rd_iov_slice(const struct iovec *iov, uint32_t count,
 			   uint64_t off, uint64_t len,
@@ -155,6 +156,7 @@ static int rma_ask(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	rosm_rd_bring_use_locked(rd, op, ring);
 	rosm_rd_op_open(op);
 	ru_list_add_tail(&rd->work, &op->link);
+	rosm_rd_note_locked(rd);
 	ru_lock_release(&rd->lock);
 
 	rc = rosm_rd_publish_ref(rd, p, ROSM_SLOT_RD_ASK, 0, &msg, len,
@@ -168,6 +170,7 @@ static int rma_ask(struct rosm_rd *rd, struct rosm_rd_peer *p,
 			      memory_order_relaxed);
 	ru_list_del(&op->link);
 	rosm_rd_op_put_locked(rd, op);
+	rosm_rd_note_locked(rd);
 	ru_lock_release(&rd->lock);
 	return rc;
 }
@@ -282,23 +285,36 @@ void rosm_rd_serve_ask(struct rosm_rd *rd, struct rosm_rd_peer *p,
 		op->b.ring = NULL;
 	ru_list_add_tail(&rd->work, &op->link);
 	rosm_rd_serve_turn_locked(rd, op);
+	rosm_rd_note_locked(rd);
 	ru_lock_release(&rd->lock);
 }
 
-/* The way round that the kernel may allow although theirs was refused. */
+/*
+ * The way round that the kernel may allow although theirs was refused; a part
+ * a turn, since locks are held. -EOPNOTSUPP: not so.
+ */
 static int serve_direct(struct rosm_rd *rd, struct rosm_rd_op *op, uint64_t va)
 {
-	struct iovec own = { (void *)(uintptr_t)va, op->len };
+	uint64_t n = ru_min(op->len - op->b.moved, SERVE_BYTES);
+	struct iovec own = { (void *)(uintptr_t)(va + op->b.moved), n };
+	struct iovec other[ROSM_RD_IOV];
 	struct rosm_end mine = { rd->inst->self, &own, 1 };
-	struct rosm_end theirs = { op->peer->peer, op->their_iov,
-				   op->their_iov_count };
+	struct rosm_end theirs = {
+		op->peer->peer, other,
+		rosm_rd_iov_slice(op->their_iov, op->their_iov_count,
+				  op->b.moved, n, other),
+	};
 	enum rosm_move_fault fault;
+	int rc;
 
 	if (op->source ? !rosm_move_can_write(op->peer->peer) :
 			 !rosm_move_can_read(op->peer->peer))
 		return -EOPNOTSUPP;
-	return op->source ? rosm_move(&mine, &theirs, op->len, &fault) :
-			    rosm_move(&theirs, &mine, op->len, &fault);
+	rc = op->source ? rosm_move(&mine, &theirs, n, &fault) :
+			  rosm_move(&theirs, &mine, n, &fault);
+	if (!rc)
+		op->b.moved += n;
+	return rc;
 }
 
 /* 1: over; 0: more turns; -errno. Under the hazard line. */
@@ -319,12 +335,14 @@ static int64_t serve_step(struct rosm_rd *rd, struct rosm_rd_op *op,
 					ROSM_ACCESS_REMOTE_WRITE, &va);
 	if (rc)
 		return -EACCES;
-	if (!op->b.moved) {
+	if (!op->b.moved || op->mover == ROSM_MOVER_CMA) {
 		rc = serve_direct(rd, op, va);
-		if (rc != -EOPNOTSUPP) {
+		if (!rc)
 			op->mover = ROSM_MOVER_CMA;
-			return rc ? (rc == -ESRCH ? -ECONNABORTED : rc) : 1;
-		}
+		if (rc == -ESRCH)
+			return -ECONNABORTED;
+		if (rc != -EOPNOTSUPP || op->mover == ROSM_MOVER_CMA)
+			return rc ? rc : rosm_bounce_over(&op->b);
 	}
 	own.iov_base = (void *)(uintptr_t)va;
 	own.iov_len = op->len;
