@@ -16,9 +16,9 @@
 
 struct rosm_qp;
 
-/* Chunks for payload of one page each: what a Send may copy twice. */
+/* Chunks for payload: what a Send may copy twice. */
 #define ROSM_CQ_CHUNKS		64u
-#define ROSM_CQ_CHUNK_BYTES	4096u
+#define ROSM_CQ_CHUNK_BYTES	8192u
 #define ROSM_CQ_MAX_SLOTS	65536u
 
 struct rosm_cqe {

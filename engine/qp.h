@@ -13,6 +13,7 @@
 
 #include "engine/cq.h"
 #include "engine/move/bounce.h"
+#include "engine/move/pace.h"
 #include "engine/ring.h"
 #include "engine/rosm.h"
 #include "engine/wire/qp.h"
@@ -63,6 +64,7 @@ struct rosm_conn {
 	uint32_t unsure;		/* RECVs before this: check the keys */
 	uint64_t epoch;			/* dst's mr_epoch when credit was read */
 	uint64_t inline_pos;		/* of the last payload left in a slot */
+	struct rosm_pace pace[ROSM_PACE_CLASSES];
 	bool inline_left;
 	bool inline_unknown;		/* others ran WQEs of ours meanwhile */
 	bool bounce_open;		/* assist.c */

@@ -19,6 +19,7 @@
 #include "engine/mr.h"
 #include "engine/overlap.h"
 #include "engine/qp.h"
+#include "util/clock.h"
 #include "util/copy.h"
 #include "util/fault.h"
 #include "util/log.h"
@@ -349,6 +350,33 @@ static int send_direct(struct rosm_conn *c, const struct rosm_op *op,
 	return announce(c, op, ROSM_SLOT_SEND, 0);
 }
 
+/* Payload that is too large for the slot and may go either way. */
+static int send_middle(struct rosm_conn *c, const struct rosm_op *op,
+		       struct rosm_wire_hazard *h, const struct gather *g)
+{
+	struct rosm_pace *p = NULL;
+	uint64_t start = 0;
+	bool chunk = true;
+	int rc;
+
+	if (op->len > ROSM_PACE_MIN && rosm_move_can_write(c->dst)) {
+		p = &c->pace[rosm_pace_class(op->len)];
+		chunk = rosm_pace_pick(p);
+		start = ru_ticks();
+	}
+	if (chunk && rosm_ring_chunk_likely(&c->tx)) {
+		rc = send_in_ring(c, op, g);
+		if (p && rc == ROSM_WC_SUCCESS)
+			rosm_pace_note(&p->chunk, 2 * (ru_ticks() - start));
+		if (rc != ROSM_STALL_ASSIST)
+			return rc;
+	}
+	rc = send_direct(c, op, h, g);
+	if (p && rc == ROSM_WC_SUCCESS)
+		rosm_pace_note(&p->cma, ru_ticks() - start);
+	return rc;
+}
+
 static int execute_send(struct rosm_conn *c, const struct rosm_op *op,
 			struct rosm_wire_hazard *h)
 {
@@ -371,12 +399,8 @@ static int execute_send(struct rosm_conn *c, const struct rosm_op *op,
 	if (rc == 0 && c->src->self) {
 		if (op->len <= ROSM_SLOT_RC_INLINE)
 			return send_in_ring(c, op, &g);
-		if (!c->dst->local && op->len <= c->tx.chunk_bytes &&
-		    rosm_ring_chunk_likely(&c->tx)) {
-			rc = send_in_ring(c, op, &g);
-			if (rc != ROSM_STALL_ASSIST)
-				return rc;
-		}
+		if (!c->dst->local && op->len <= c->tx.chunk_bytes)
+			return send_middle(c, op, h, &g);
 	}
 	return send_direct(c, op, h, &g);
 }
