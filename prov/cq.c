@@ -71,7 +71,7 @@ void rfi_cq_progress(struct rfi_cq *cq)
 {
 	struct ru_list *l;
 
-	if (!cq->eps_lock.off && !ru_lock_try(&cq->eps_lock.lock))
+	if (!rfi_lock_try(&cq->eps_lock))
 		return;
 	ru_list_for_each(l, &cq->eps)
 		rfi_ep_progress(ru_list_entry(l, struct rfi_cq_link, link)->ep);

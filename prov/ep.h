@@ -117,8 +117,11 @@ extern struct fi_ops_rma rfi_rma_ops;
 /* ep_rdm.c */
 int rfi_rdm_enable(struct rfi_ep *ep);
 void rfi_rdm_disable(struct rfi_ep *ep);
+/* Unless another thread is at it. */
 void rfi_ep_progress(struct rfi_ep *ep);
-void rfi_ep_progress_locked(struct rfi_ep *ep);
+/* How many events there were. */
+int rfi_ep_progress_locked(struct rfi_ep *ep);
+/* Make the channel ring at what comes next; what has come is handled. */
 int rfi_ep_arm(struct rfi_ep *ep);
 /* The address was removed from the vector. */
 void rfi_ep_forget(struct rfi_ep *ep, fi_addr_t addr);

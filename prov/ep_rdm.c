@@ -277,7 +277,7 @@ void rfi_ep_forget(struct rfi_ep *ep, fi_addr_t addr)
 
 /* ---- progress ------------------------------------------------------- */
 
-void rfi_ep_progress_locked(struct rfi_ep *ep)
+int rfi_ep_progress_locked(struct rfi_ep *ep)
 {
 	struct rosm_rd_event ev;
 	int n;
@@ -302,11 +302,13 @@ void rfi_ep_progress_locked(struct rfi_ep *ep)
 			break;
 		}
 	}
+	return n;
 }
 
 void rfi_ep_progress(struct rfi_ep *ep)
 {
-	rfi_lock_acquire(&ep->lock);
+	if (!rfi_lock_try(&ep->lock))
+		return;
 	if (ru_likely(ep->rd != NULL))
 		rfi_ep_progress_locked(ep);
 	rfi_lock_release(&ep->lock);
@@ -322,6 +324,9 @@ int rfi_ep_arm(struct rfi_ep *ep)
 		while (!rosm_channel_get_event(ep->channel, &cookie))
 			;
 		ret = rosm_rd_arm(ep->rd);
+		/* All that came before must be seen now: no bell tells of it. */
+		while (!ret && rfi_ep_progress_locked(ep) == PROGRESS_EVENTS)
+			;
 	}
 	rfi_lock_release(&ep->lock);
 	return ret;

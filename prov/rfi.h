@@ -12,6 +12,7 @@
 #ifndef RFI_RFI_H
 #define RFI_RFI_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,22 +54,44 @@
 /* All 64 bits are the program's (FI_TAG_GENERIC of older headers). */
 #define RFI_TAG_FORMAT		UINT64_C(0xaaaaaaaaaaaaaaaa)
 
-/* A lock that can be left out. */
+/*
+ * A lock that can be left out. Who polls takes it in turn with calls that
+ * want something: a poll loop that gives up the lock for moments only, and
+ * the core while it holds it, would keep them out for ever.
+ */
 struct rfi_lock {
 	struct ru_lock lock;
+	atomic_uint waiters;
 	bool off;
 };
 
 static inline void rfi_lock_init(struct rfi_lock *l, bool off)
 {
 	ru_lock_init(&l->lock);
+	atomic_init(&l->waiters, 0);
 	l->off = off;
 }
 
 static inline void rfi_lock_acquire(struct rfi_lock *l)
 {
-	if (!l->off)
-		ru_lock_acquire(&l->lock);
+	if (l->off || ru_likely(ru_lock_try(&l->lock)))
+		return;
+	atomic_fetch_add_explicit(&l->waiters, 1, memory_order_relaxed);
+	ru_lock_acquire(&l->lock);
+	atomic_fetch_sub_explicit(&l->waiters, 1, memory_order_relaxed);
+}
+
+/* For polls: false while another thread has it or waits for it. */
+static inline bool rfi_lock_try(struct rfi_lock *l)
+{
+	if (l->off)
+		return true;
+	if (ru_unlikely(atomic_load_explicit(&l->waiters,
+					     memory_order_relaxed))) {
+		sched_yield();
+		return false;
+	}
+	return ru_lock_try(&l->lock);
 }
 
 static inline void rfi_lock_release(struct rfi_lock *l)

@@ -6,10 +6,11 @@
  * peer dies.
  *
  * No wake-up is lost: trywait empties the eventfd and the channels, sets
- * `armed`, arms the endpoints, and only then looks whether something is
- * there. What comes later finds the endpoint armed. A push by another thread
- * reads `armed` while it holds the lock of the ring: either the look comes
- * after it and sees the entry, or it comes after the look and sees `armed`.
+ * `armed`, arms the endpoints, handles what has come, and only then looks
+ * whether something is there. What comes later finds the endpoint armed. A
+ * push by another thread reads `armed` while it holds the lock of the ring:
+ * either the look comes after it and sees the entry, or it comes after the
+ * look and sees `armed`.
  */
 #include <config.h>
 
@@ -114,7 +115,6 @@ int rfi_cq_trywait(struct rfi_cq *cq)
 	rfi_lock_release(&cq->eps_lock);
 	if (ret)
 		return ret;
-	rfi_cq_progress(cq);
 	if (rfi_cq_empty(cq) &&
 	    !atomic_load_explicit(&cq->signaled, memory_order_acquire))
 		return 0;
