@@ -241,7 +241,8 @@ static void answer_one(struct rosm_inst *inst, int fd)
 		rc = -EAGAIN;
 	if (!rc || rc == -EPROTO)	/* on EPROTO it shall see why, too */
 		rc = send_self(inst, fd);
-	if (rc && rc != -ECONNRESET)	/* that one only woke us */
+	/* it only woke us, or only introduced itself */
+	if (rc && rc != -ECONNRESET && rc != -EPIPE)
 		RU_INFO("contact", "pid %d asked in vain (errno %d)", (int)pid,
 			-rc);
 	close(fd);
@@ -344,6 +345,23 @@ int rosm_contact_ask(struct rosm_inst *inst, uint64_t who,
 	if (rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EPIPE)
 		rc = rosm_peer_dies_soon(inst, who) ? -ECONNABORTED : -EACCES;
 	return rc;
+}
+
+/*
+ * We have mapped it, and it may not open our /proc: without waiting, leave our
+ * descriptors where its next call that waits for us (a drain, hazard.c) finds
+ * them.
+ */
+void rosm_contact_introduce(struct rosm_inst *inst, uint64_t who)
+{
+	pid_t pid;
+	int fd = connect_to(inst, who);
+
+	if (fd < 0)
+		return;
+	if (!check_user(fd, &pid) && !send_self(inst, fd))
+		knock_at(inst, who);
+	close(fd);
 }
 
 /* A connection that asks nothing: the socket becomes readable. */

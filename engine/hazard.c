@@ -11,11 +11,15 @@
 #include "engine/peer.h"
 #include "engine/presence.h"
 #include "util/clock.h"
+#include "util/log.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <time.h>
 
 #define SHARED_LINE	(ROSM_WIRE_HAZARDS - 1)
 #define LOOK_TICKS_NS	1000000u	/* how often a drain asks for lives */
+#define MAPPER_LOG_TURNS	1000u	/* about a second */
 
 static _Thread_local struct {
 	uint64_t who;			/* instance that the line is of */
@@ -184,17 +188,73 @@ static void drain_peer(struct rosm_peer *p, const struct drained *d)
 		drain_line(p, &h[i], d);
 }
 
-/* Who has mapped us although we have not mapped it. */
+/*
+ * A dead mapper's bit goes, so that its slot's successor is not taken for one.
+ * False: there is one already, which may have set the bit itself, for it
+ * stores its generation first. inst->lock keeps other drains from the moment
+ * in between.
+ */
+static bool forget_mapper(struct rosm_inst *inst, uint64_t who)
+{
+	uint32_t slot = rosm_wire_who_slot(who);
+	_Atomic uint64_t *word = &inst->rwh->mapped[slot / 64];
+	uint64_t bit = 1ull << (slot % 64);
+	bool same;
+
+	ru_lock_acquire(&inst->lock);
+	atomic_fetch_and_explicit(word, ~bit, memory_order_seq_cst);
+	same = atomic_load_explicit(&inst->dir->insts[slot].gen,
+				    memory_order_seq_cst) ==
+	       rosm_wire_who_gen(who);
+	if (!same)
+		atomic_fetch_or_explicit(word, bit, memory_order_seq_cst);
+	ru_lock_release(&inst->lock);
+	return same;
+}
+
+/* Between two attempts to map it; meanwhile it may introduce itself. */
+static void mapper_wait(struct rosm_inst *inst, uint32_t slot, int rc,
+			unsigned int *turns)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	if (++*turns == MAPPER_LOG_TURNS)
+		RU_WARN("hazard", "slot %u has mapped this process, which "
+			"cannot map it in turn (errno %d): deregistration waits "
+			"for its end or its next call", slot, -rc);
+	rosm_contact_serve(inst);
+	nanosleep(&ms, NULL);
+}
+
+/*
+ * Who has mapped us, mapped here; NULL: it is no more. One that lives is not
+ * passed over, since it may be copying right now: see docs/death.md for what
+ * that can cost. (Another wire version has never mapped us.)
+ */
 static struct rosm_peer *mapper(struct rosm_inst *inst, uint32_t slot)
 {
 	struct rosm_wire_dir_inst *e = &inst->dir->insts[slot];
-	uint64_t who = rosm_wire_who(
-		slot, atomic_load_explicit(&e->gen, memory_order_acquire));
+	unsigned int turns = 0;
 	struct rosm_peer *p;
+	uint64_t who;
+	int rc;
 
-	if (who == inst->who || rosm_peer_get(inst, who, &p))
-		return NULL;
-	return p;
+	for (;;) {
+		who = rosm_wire_who(slot,
+				    atomic_load_explicit(&e->gen,
+							 memory_order_acquire));
+		if (who == inst->who)
+			return NULL;
+		rc = rosm_peer_get(inst, who, &p);
+		if (!rc)
+			return p;
+		if (rc == -EPROTO)
+			return NULL;
+		if (rc != -ECONNABORTED && rosm_dir_alive(inst->dir, who))
+			mapper_wait(inst, slot, rc, &turns);
+		else if (forget_mapper(inst, who))
+			return NULL;
+	}
 }
 
 /*
@@ -210,9 +270,15 @@ static void drain(struct rosm_inst *inst, const struct drained *d)
 
 	ru_membarrier();
 	drain_peer(inst->self, d);
+	rosm_contact_serve(inst);	/* who introduced itself is known then */
 	for (i = 0; i < ROSM_WIRE_INSTANCES / 64; i++) {
+		if (!atomic_load_explicit(&inst->rwh->mapped[i],
+					  memory_order_seq_cst))
+			continue;
+		ru_lock_acquire(&inst->lock);
 		bits = atomic_load_explicit(&inst->rwh->mapped[i],
 					    memory_order_seq_cst);
+		ru_lock_release(&inst->lock);
 		for (; bits; bits &= bits - 1) {
 			p = mapper(inst, i * 64 +
 					 (uint32_t)__builtin_ctzll(bits));

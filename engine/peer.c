@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -485,6 +486,8 @@ static int attach(struct rosm_inst *inst, uint64_t who,
 		return rosm_peer_adopt(inst, &w, peer_out);
 	}
 	rc = attach_by_proc(inst, &s, &w, peer_out);
+	if (!rc && prctl(PR_GET_DUMPABLE) != 1)
+		rosm_contact_introduce(inst, who);
 	if (rc == -EACCES)
 		rc = rosm_contact_ask(inst, who, peer_out);
 	return rc;
@@ -526,8 +529,8 @@ int rosm_peer_get(struct rosm_inst *inst, uint64_t who,
 	/* Descriptors closed or exchanged: either it just died, or worse. */
 	if (rosm_peer_dies_soon(inst, who))
 		return -ECONNABORTED;
-	RU_WARN("peer", "slot %u cannot be mapped (errno %d)",
-		rosm_wire_who_slot(who), -rc);
+	RU_WARN_ONCE("peer", "slot %u cannot be mapped (errno %d)",
+		     rosm_wire_who_slot(who), -rc);
 	return rc == -EMFILE || rc == -ENFILE ? -ENOMEM : -EHOSTUNREACH;
 }
 

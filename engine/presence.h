@@ -57,6 +57,9 @@ void rosm_contact_fini(struct rosm_inst *inst);
 int rosm_contact_ask(struct rosm_inst *inst, uint64_t who,
 		     struct rosm_peer **peer_out);
 
+/* Give ours to who may not open our /proc/PID/fd; does not wait. */
+void rosm_contact_introduce(struct rosm_inst *inst, uint64_t who);
+
 /* Wake a peer whose doorbells cannot be opened. */
 void rosm_contact_wake(struct rosm_peer *peer);
 

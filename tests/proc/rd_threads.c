@@ -57,6 +57,8 @@ struct both {
 	uint8_t *in[WINDOW];
 	bool sending[WINDOW];
 	bool pulling[WINDOW];
+	uint64_t seed[WINDOW];
+	uint64_t len[WINDOW];
 	int sent, heard;
 	int waits;		/* for SENT and PULLED */
 };
@@ -92,6 +94,7 @@ static void say(struct both *b)
 	b->sent++;
 }
 
+/* Of a slot of the window: its former message was reported before. */
 static void hear(struct both *b, struct rosm_rd_event *ev)
 {
 	int n = b->heard++, w = n % WINDOW, rc;
@@ -100,6 +103,7 @@ static void hear(struct both *b, struct rosm_rd_event *ev)
 
 	CHECK_EQ(ev->tag, n);
 	CHECK_EQ(ev->len, size_of(n));
+	CHECK(!b->pulling[w]);
 	if (ev->payload) {
 		check_fill(ev->payload, ev->len, seed);
 		rosm_rd_release(b->e->rd, ev);
@@ -107,40 +111,30 @@ static void hear(struct both *b, struct rosm_rd_event *ev)
 			rosm_rd_answer(b->e->rd, ev->peer, &ev->token, 0);
 		return;
 	}
-	while (b->pulling[w]) {
-		struct rosm_rd_event done;
-
-		if (!rosm_rd_poll(b->e->rd, &done)) {
-			sched_yield();
-			continue;
-		}
-		/* the window of the other end is no wider */
-		CHECK_NE(done.type, ROSM_RD_EV_MSG);
-		CHECK_OK(done.status);
-		*(bool *)done.context = false;
-		b->waits--;
-	}
 	rc = rosm_rd_pull(b->e->rd, ev->peer, &ev->token, ev->len, &iov, 1,
 			  &b->pulling[w]);
 	CHECK_GE(rc, 0);
 	b->pulling[w] = rc;
+	b->seed[w] = seed;
+	b->len[w] = ev->len;
 	b->waits += rc;
-	while (b->pulling[w]) {
-		struct rosm_rd_event done;
+	if (!rc)
+		check_fill(b->in[w], ev->len, seed);
+}
 
-		if (!rosm_rd_poll(b->e->rd, &done)) {
-			sched_yield();
-			continue;
-		}
-		if (done.type == ROSM_RD_EV_MSG) {
-			hear(b, &done);
-			continue;
-		}
-		CHECK_OK(done.status);
-		*(bool *)done.context = false;
-		b->waits--;
-	}
-	check_fill(b->in[w], ev->len, seed);
+static void over(struct both *b, struct rosm_rd_event *ev)
+{
+	bool *flag = ev->context;
+	int w;
+
+	CHECK_OK(ev->status);
+	CHECK(*flag);
+	*flag = false;
+	b->waits--;
+	if (ev->type != ROSM_RD_EV_PULLED)
+		return;
+	w = (int)(flag - b->pulling);
+	check_fill(b->in[w], b->len[w], b->seed[w]);
 }
 
 static int busy(struct mp *mp, int rank, void *arg)
@@ -165,13 +159,10 @@ static int busy(struct mp *mp, int rank, void *arg)
 			sched_yield();
 			continue;
 		}
-		if (ev.type == ROSM_RD_EV_MSG) {
+		if (ev.type == ROSM_RD_EV_MSG)
 			hear(&b, &ev);
-			continue;
-		}
-		CHECK_OK(ev.status);
-		*(bool *)ev.context = false;
-		b.waits--;
+		else
+			over(&b, &ev);
 	}
 	mp_barrier(mp);
 	server_stop(&s);
