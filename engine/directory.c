@@ -328,12 +328,23 @@ static off_t lock_off(uint32_t slot)
 
 static bool held_slot(const struct rosm_process *p, uint32_t slot)
 {
+	uint64_t who;
 	uint32_t i;
 
-	for (i = 0; i < p->held_count; i++)
-		if (rosm_wire_who_slot(p->held[i]) == slot)
+	for (i = 0; i < ROSM_PROCESS_SLOTS; i++) {
+		who = atomic_load_explicit(&p->held[i], memory_order_relaxed);
+		if (who && rosm_wire_who_slot(who) == slot)
 			return true;
+	}
 	return false;
+}
+
+static uint32_t next_generation(const struct rosm_wire_dir_inst *e)
+{
+	uint32_t gen = atomic_load_explicit(&e->gen, memory_order_relaxed);
+
+	gen = (gen + 1) & ROSM_WIRE_GEN_MASK;
+	return gen ? gen : 1;
 }
 
 /*
@@ -341,17 +352,11 @@ static bool held_slot(const struct rosm_process *p, uint32_t slot)
  * lies there without a holder: dead, as it is. After it: a generation that
  * nobody ever names.
  */
-static uint32_t new_generation(struct rosm_wire_dir_inst *e)
+static void new_generation(struct rosm_wire_dir_inst *e, uint32_t gen)
 {
-	uint32_t gen = atomic_load_explicit(&e->gen, memory_order_relaxed);
-
-	gen = (gen + 1) & ROSM_WIRE_GEN_MASK;
-	if (!gen)
-		gen = 1;
 	atomic_store_explicit(&e->state, 0, memory_order_relaxed);
 	RU_KILL_POINT("dir.claim.gen");
 	atomic_store_explicit(&e->gen, gen, memory_order_release);
-	return gen;
 }
 
 static int claim_locked(struct rosm_process *p, struct rosm_dir *dir,
@@ -377,8 +382,10 @@ static int claim_locked(struct rosm_process *p, struct rosm_dir *dir,
 			ru_lockbyte_drop(dir->fd, lock_off(slot));
 			return -EAGAIN;
 		}
-		gen = new_generation(&dir->insts[slot]);
+		gen = next_generation(&dir->insts[slot]);
+		/* first: its threads look without the lock */
 		rosm_process_hold_locked(p, rosm_wire_who(slot, gen));
+		new_generation(&dir->insts[slot], gen);
 		*slot_out = slot;
 		*gen_out = gen;
 		return 0;
@@ -408,7 +415,7 @@ void rosm_dir_release(struct rosm_dir *dir, uint32_t slot, uint32_t gen)
 	if (!p)
 		return;
 	rosm_process_lock(p);
-	if (rosm_process_holds_locked(p, who)) {
+	if (rosm_process_holds(who)) {
 		atomic_store_explicit(&dir->insts[slot].state, 2,
 				      memory_order_release);
 		RU_KILL_POINT("dir.release");

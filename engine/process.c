@@ -140,11 +140,25 @@ static void fork_child(void)
 		    st.st_ino == p->fds[i].ino)
 			close(p->fds[i].fd);
 	p->fd_count = 0;
+	for (i = 0; i < ROSM_PROCESS_SLOTS; i++)
+		atomic_store_explicit(&p->held[i], 0, memory_order_relaxed);
 	p->held_count = 0;
 	if (p->dir)
 		rosm_dir_child(p->dir);
 	p->dir = NULL;
 	pthread_mutex_init(&p->lock, NULL);
+}
+
+static void hook(struct rosm_process *p)
+{
+	rosm_process_lock(p);
+	if (!atomic_load_explicit(&p->hooked, memory_order_relaxed)) {
+		fork_home = p;
+		if (!pthread_atfork(fork_prepare, fork_parent, fork_child))
+			atomic_store_explicit(&p->hooked, true,
+					      memory_order_release);
+	}
+	rosm_process_unlock(p);
 }
 
 struct rosm_process *rosm_process_get(void)
@@ -153,14 +167,11 @@ struct rosm_process *rosm_process_get(void)
 
 	if (!p)
 		return NULL;
-	rosm_process_lock(p);
-	if (!p->hooked) {
-		fork_home = p;
-		if (!pthread_atfork(fork_prepare, fork_parent, fork_child))
-			p->hooked = true;
-	}
-	rosm_process_unlock(p);
-	return p->hooked ? p : NULL;
+	if (ru_unlikely(!atomic_load_explicit(&p->hooked,
+					      memory_order_acquire)))
+		hook(p);
+	return atomic_load_explicit(&p->hooked, memory_order_relaxed) ? p :
+									NULL;
 }
 
 int rosm_process_at_fork(void (*prepare)(void), void (*parent)(void),
@@ -179,45 +190,44 @@ void rosm_process_blank(void *base, size_t len)
 
 /* ---- slots and descriptors ------------------------------------------- */
 
-bool rosm_process_holds_locked(const struct rosm_process *p, uint64_t who)
+bool rosm_process_holds(uint64_t who)
 {
+	struct rosm_process *p = rosm_process_get();
 	uint32_t i;
 
-	for (i = 0; i < p->held_count; i++)
-		if (p->held[i] == who)
+	if (!p || !who)
+		return false;
+	for (i = 0; i < ROSM_PROCESS_SLOTS; i++)
+		if (atomic_load_explicit(&p->held[i], memory_order_acquire) ==
+		    who)
 			return true;
 	return false;
 }
 
-bool rosm_process_holds(uint64_t who)
-{
-	struct rosm_process *p = rosm_process_get();
-	bool holds;
-
-	if (!p)
-		return false;
-	rosm_process_lock(p);
-	holds = rosm_process_holds_locked(p, who);
-	rosm_process_unlock(p);
-	return holds;
-}
-
 int rosm_process_hold_locked(struct rosm_process *p, uint64_t who)
 {
-	if (p->held_count == ROSM_PROCESS_SLOTS)
-		return -ENOSPC;
-	p->held[p->held_count++] = who;
-	return 0;
+	uint32_t i;
+
+	for (i = 0; i < ROSM_PROCESS_SLOTS; i++) {
+		if (atomic_load_explicit(&p->held[i], memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&p->held[i], who, memory_order_release);
+		p->held_count++;
+		return 0;
+	}
+	return -ENOSPC;
 }
 
 void rosm_process_unhold_locked(struct rosm_process *p, uint64_t who)
 {
 	uint32_t i;
 
-	for (i = 0; i < p->held_count; i++) {
-		if (p->held[i] != who)
+	for (i = 0; i < ROSM_PROCESS_SLOTS; i++) {
+		if (atomic_load_explicit(&p->held[i], memory_order_relaxed) !=
+		    who)
 			continue;
-		p->held[i] = p->held[--p->held_count];
+		atomic_store_explicit(&p->held[i], 0, memory_order_release);
+		p->held_count--;
 		return;
 	}
 }

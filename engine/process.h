@@ -18,6 +18,7 @@
 #define ROSM_PROCESS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,7 +26,7 @@
 struct rosm_dir;
 
 /* Changes with struct rosm_process and with struct rosm_dir. */
-#define ROSM_PROCESS_LAYOUT	1
+#define ROSM_PROCESS_LAYOUT	2
 #define ROSM_PROCESS_SLOTS	16	/* instances of one process */
 
 struct rosm_process_fd {
@@ -36,11 +37,12 @@ struct rosm_process_fd {
 
 struct rosm_process {
 	uint32_t bytes;			/* of this struct */
-	bool hooked;			/* fork handlers are registered */
+	atomic_bool hooked;		/* fork handlers are registered */
 	pthread_mutex_t lock;
 	struct rosm_dir *dir;		/* directory.c; NULL: not opened yet */
 	uint32_t held_count;
-	uint64_t held[ROSM_PROCESS_SLOTS];	/* who: lock bytes we have */
+	/* who: lock bytes we have, 0 none; changes under the lock only */
+	_Atomic uint64_t held[ROSM_PROCESS_SLOTS];
 	struct rosm_process_fd *fds;	/* to be closed in a fork child */
 	size_t fd_count;
 	size_t fd_room;
@@ -63,11 +65,14 @@ static inline void rosm_process_unlock(struct rosm_process *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Whether an instance of this process has that identity; lock held. */
-bool rosm_process_holds_locked(const struct rosm_process *p, uint64_t who);
+/* Whether an instance of this process has that identity; takes no lock. */
 bool rosm_process_holds(uint64_t who);
 
-/* Hold or let go of a slot; lock held. -ENOSPC past ROSM_PROCESS_SLOTS. */
+/*
+ * Hold or let go of a slot; lock held. -ENOSPC past ROSM_PROCESS_SLOTS. Held
+ * before others may see its generation, and until they see that it ended:
+ * the kernel says of one's own lock byte that nobody has it.
+ */
 int rosm_process_hold_locked(struct rosm_process *p, uint64_t who);
 void rosm_process_unhold_locked(struct rosm_process *p, uint64_t who);
 

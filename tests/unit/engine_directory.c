@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -324,6 +325,64 @@ static int clean_and_claim(struct mp *mp, int rank, void *arg)
 	return 0;
 }
 
+/* A lookup of one's own key is on the way of each post that waits. */
+static int lookup_without_lock(struct mp *mp, int rank, void *arg)
+{
+	struct rosm_dir *dir = get_dir();
+	uint64_t me = claim(dir), who, aux;
+	struct rosm_process *p = rosm_process_get();
+
+	(void)mp, (void)rank, (void)arg;
+	CHECK_OK(rosm_dir_insert(dir, ROSM_DIR_T_QPN, 500, me, 11));
+	rosm_process_lock(p);
+	CHECK_OK(rosm_dir_lookup(dir, ROSM_DIR_T_QPN, 500, &who, &aux));
+	CHECK(who == me && aux == 11);
+	rosm_process_unlock(p);
+	return 0;
+}
+
+struct looker {
+	struct rosm_dir *dir;
+	uint64_t who;
+	atomic_bool stop;
+};
+
+static void *look(void *arg)
+{
+	struct looker *l = arg;
+	uint64_t who, aux;
+
+	while (!atomic_load(&l->stop)) {
+		CHECK(rosm_dir_alive(l->dir, l->who));
+		CHECK_OK(rosm_dir_lookup(l->dir, ROSM_DIR_T_QPN, 500, &who,
+					 &aux));
+		CHECK(who == l->who && aux == 11);
+	}
+	return NULL;
+}
+
+static int lookup_while_others_come(struct mp *mp, int rank, void *arg)
+{
+	struct looker l = { .dir = get_dir() };
+	uint64_t before = claim(l.dir), other;
+	pthread_t thread;
+	int i;
+
+	(void)mp, (void)rank, (void)arg;
+	l.who = claim(l.dir);
+	CHECK_OK(rosm_dir_insert(l.dir, ROSM_DIR_T_QPN, 500, l.who, 11));
+	CHECK_OK(pthread_create(&thread, NULL, look, &l));
+	for (i = 0; i < 300; i++) {
+		other = claim(l.dir);
+		CHECK(rosm_dir_alive(l.dir, other));
+		release(l.dir, before);
+		before = other;
+	}
+	atomic_store(&l.stop, true);
+	CHECK_OK(pthread_join(thread, NULL));
+	return 0;
+}
+
 #define IN_WORKERS(name, n, fn)						\
 	static void name(void **state)					\
 	{								\
@@ -339,6 +398,9 @@ IN_WORKERS(a_name_has_one_holder, 2, same_name)
 IN_WORKERS(a_qpn_has_one_holder, 2, same_qpns)
 IN_WORKERS(only_a_file_of_ours_alone_is_used, 1, file_checks)
 IN_WORKERS(another_version_is_refused_in_one_line, 2, other_version)
+IN_WORKERS(ones_own_key_is_found_without_a_lock, 1, lookup_without_lock)
+IN_WORKERS(ones_own_slot_lives_while_others_come_and_go, 1,
+	   lookup_while_others_come)
 IN_WORKERS(clean_never_takes_a_used_file, 2, clean_and_claim)
 
 int main(void)
@@ -352,6 +414,8 @@ int main(void)
 		cmocka_unit_test(a_qpn_has_one_holder),
 		cmocka_unit_test(only_a_file_of_ours_alone_is_used),
 		cmocka_unit_test(another_version_is_refused_in_one_line),
+		cmocka_unit_test(ones_own_key_is_found_without_a_lock),
+		cmocka_unit_test(ones_own_slot_lives_while_others_come_and_go),
 		cmocka_unit_test(clean_never_takes_a_used_file),
 	};
 
