@@ -345,9 +345,12 @@ int rosm_rd_create(struct rosm_pd *pd, struct rosm_rd_init *init,
 	rc = create_ring(rd, init);
 	if (rc)
 		goto free_buckets;
-	rc = rosm_qpindex_alloc(rd->inst, NULL, &rd->index);
+	rc = rosm_rd_op_init(rd);
 	if (rc)
 		goto free_ring;
+	rc = rosm_qpindex_alloc(rd->inst, NULL, &rd->index);
+	if (rc)
+		goto free_ops;
 	rc = announce_desc(rd);
 	if (rc)
 		goto free_index;
@@ -375,6 +378,8 @@ int rosm_rd_create(struct rosm_pd *pd, struct rosm_rd_init *init,
 
 free_index:
 	rosm_qpindex_free(rd->inst, rd->index);
+free_ops:
+	rosm_rd_op_fini(rd);
 free_ring:
 	rosm_ring_destroy(&rd->ring);
 free_buckets:

@@ -152,7 +152,9 @@ struct rosm_rd {
 	_Atomic uint32_t deaths_seen;	/* buried; read under rds_lock */
 	uint32_t untold;		/* dying peers without their event */
 	uint64_t next_claim_check_ns;
-	_Atomic uint32_t active;	/* operations outstanding or ready */
+	bool want_ops;			/* the pool is to grow at a poll */
+	bool want_ring;			/* a bounce ring is to be made then */
+	_Atomic uint32_t active;	/* operations, and wants */
 
 	/* peers by QPN and instance */
 	struct rosm_rd_peer **buckets;
@@ -240,6 +242,12 @@ void rosm_rd_services_free(struct rosm_rd *rd);
 
 /* ---- rd_op.c; all _locked: rd->lock ---- */
 
+/* The pool that an endpoint has from the start. -ENOMEM. */
+int rosm_rd_op_init(struct rosm_rd *rd);
+/* From poll, without the lock: more of what a call found used up. */
+void rosm_rd_grow(struct rosm_rd *rd);
+void rosm_rd_want_ring(struct rosm_rd *rd);
+/* NULL: none is free; the kinds that peers ask for grow the pool first. */
 struct rosm_rd_op *rosm_rd_op_get_locked(struct rosm_rd *rd,
 					 enum rosm_rd_kind kind);
 void rosm_rd_op_put_locked(struct rosm_rd *rd, struct rosm_rd_op *op);
@@ -248,6 +256,7 @@ void rosm_rd_op_done_locked(struct rosm_rd *rd, struct rosm_rd_op *op,
 			    int status);
 /* Fill and open our block; nobody knows it before a slot names it. */
 void rosm_rd_op_open(struct rosm_rd_op *op);
+/* A free one, or NULL. */
 struct rosm_rd_bring *rosm_rd_bring_get_locked(struct rosm_rd *rd);
 /* Our end of the bounce through our own ring, given to the other side. */
 void rosm_rd_bring_use_locked(struct rosm_rd *rd, struct rosm_rd_op *op,

@@ -296,6 +296,8 @@ int rosm_rd_poll(struct rosm_rd *rd, struct rosm_rd_event *ev_out)
 		slot = rosm_ring_peek(&rd->ring, &pos);
 		if (ru_unlikely(atomic_load_explicit(&rd->active,
 						     memory_order_relaxed))) {
+			if (ru_unlikely(rd->want_ops || rd->want_ring))
+				rosm_rd_grow(rd);
 			advance(rd);
 			if (take_ready(rd, ev_out))
 				return 1;

@@ -150,6 +150,8 @@ static int rma_ask(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	if (!op) {
 		if (ring)
 			ru_list_add_head(&rd->brings, &ring->link);
+		else
+			rosm_rd_want_ring(rd);
 		ru_lock_release(&rd->lock);
 		return -EAGAIN;
 	}
@@ -188,7 +190,8 @@ static int announce_later(struct rosm_rd *rd, struct rosm_rd_peer *p,
 		ru_list_add_tail(&rd->announce, &op->link);
 	}
 	ru_lock_release(&rd->lock);
-	return op ? ROSM_RD_PENDING : -ENOMEM;
+	/* to write the same bytes again does no harm */
+	return op ? ROSM_RD_PENDING : -EAGAIN;
 }
 
 static int rma_check(const struct rosm_rd_rma *rma, uint64_t *len_out)

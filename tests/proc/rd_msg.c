@@ -2,6 +2,7 @@
 /* RD messages between processes: payload, order, back-pressure, answers. */
 #include <config.h>
 
+#include "engine/ctx.h"
 #include "tests/proc/rd_lib.h"
 
 enum { MAX = 1 << 20 };
@@ -53,6 +54,65 @@ static int ping_pong(struct mp *mp, int rank, void *arg)
 static void payload_of_all_sizes_arrives(void **state)
 {
 	assert_int_equal(mp_run(2, ping_pong, *state), 0);
+}
+
+/* ---- more outstanding than there is memory for ---- */
+
+static int outstanding(struct mp *mp, int rank, void *arg)
+{
+	enum { SENDS = 400 };
+	struct rosm_rd_msg msg = { .flags = ROSM_RD_ACK };
+	struct rosm_rd_event ev;
+	struct end e;
+	size_t used;
+	int i, rc, before = 0, again = 0;
+	char c;
+
+	end_open(&e, mp, rank, arg, 1024);
+	end_meet(&e);
+	if (rank) {
+		mp_recv(mp, 0, &c, 1);
+		for (i = 0; i < SENDS; i++) {
+			next_event(&e, &ev);
+			CHECK_EQ(ev.type, ROSM_RD_EV_MSG);
+			rosm_rd_answer(e.rd, ev.peer, &ev.token, 0);
+		}
+	} else {
+		used = e.ctx->inst->rw_heap.used_bytes;
+		for (i = 0; i < SENDS; i++) {
+			while ((rc = rosm_rd_send(e.rd, e.peer[1], &msg)) ==
+			       -EAGAIN) {
+				/* nothing but a poll takes memory */
+				CHECK_EQ(e.ctx->inst->rw_heap.used_bytes,
+					 used);
+				CHECK_EQ(rosm_rd_poll(e.rd, &ev), 0);
+				CHECK_LT(used,
+					 e.ctx->inst->rw_heap.used_bytes);
+				used = e.ctx->inst->rw_heap.used_bytes;
+				again++;
+			}
+			CHECK_EQ(rc, ROSM_RD_PENDING);
+			before += !again;
+		}
+		CHECK_EQ(e.ctx->inst->rw_heap.used_bytes, used);
+		CHECK_GE(before, 64);	/* it has a stock from the start */
+		CHECK_GE(again, 1);
+		mp_send(mp, 1, "x", 1);
+		for (i = 0; i < SENDS; i++) {
+			next_event(&e, &ev);
+			CHECK_EQ(ev.type, ROSM_RD_EV_SENT);
+			CHECK_OK(ev.status);
+		}
+	}
+	mp_barrier(mp);
+	end_close(&e);
+	return 0;
+}
+
+static void a_send_takes_no_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, outstanding, "1"), 0);
 }
 
 /* ---- order, many outstanding, several senders ---- */
@@ -515,6 +575,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH_WAYS(payload_of_all_sizes_arrives),
+		cmocka_unit_test(a_send_takes_no_memory),
 		BOTH_WAYS(mixed_sizes_of_one_sender_keep_their_order),
 		BOTH_WAYS(four_senders_keep_their_orders),
 		BOTH_WAYS(a_receiver_that_does_not_poll_pushes_back),

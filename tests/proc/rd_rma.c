@@ -36,7 +36,7 @@ static int rma(struct end *e, bool write, uint64_t addr, uint32_t rkey,
 		rc = write ? rosm_rd_write(e->rd, e->peer[0], &r) :
 			     rosm_rd_read(e->rd, e->peer[0], &r);
 		if (rc == -EAGAIN)
-			sched_yield();
+			CHECK_EQ(rosm_rd_poll(e->rd, &ev), 0);
 	} while (rc == -EAGAIN);
 	if (rc != ROSM_RD_PENDING)
 		return rc;
@@ -183,7 +183,9 @@ static int crowded(struct mp *mp, int rank, void *arg)
 	} else {
 		mp_recv(mp, 0, &r.rkey, sizeof(r.rkey));
 		for (r.data = 0; r.data < WRITES; r.data++) {
-			rc = rosm_rd_write(e.rd, e.peer[0], &r);
+			while ((rc = rosm_rd_write(e.rd, e.peer[0], &r)) ==
+			       -EAGAIN)
+				CHECK_EQ(rosm_rd_poll(e.rd, &ev), 0);
 			CHECK_GE(rc, 0);
 			posted += (uint64_t)rc;
 		}
