@@ -3,6 +3,8 @@
 #include <config.h>
 
 #include "engine/ctx.h"
+#include "engine/move/move.h"
+#include "engine/rd.h"
 #include "tests/proc/rd_lib.h"
 
 enum { MAX = 1 << 20 };
@@ -113,6 +115,84 @@ static void a_send_takes_no_memory(void **state)
 {
 	(void)state;
 	assert_int_equal(mp_run(2, outstanding, "1"), 0);
+}
+
+/* ---- a sender that makes no call after its sends ---- */
+
+enum { SILENT_SENDS = 12, SILENT_BYTES = 300000 };
+
+static void speak_once(struct end *e, struct iovec *iov)
+{
+	struct rosm_rd_msg msg = { .iov = iov, .iov_count = 1 };
+	struct rosm_rd_event ev;
+	char c;
+	int i;
+
+	fill(iov->iov_base, SILENT_BYTES, 8);
+	for (i = 0; i < SILENT_SENDS; i++)
+		CHECK_EQ(rosm_rd_send(e->rd, e->peer[0], &msg),
+			 ROSM_RD_PENDING);
+	mp_recv(e->mp, 0, &c, 1);
+	for (i = 0; i < SILENT_SENDS; i++) {
+		next_event(e, &ev);
+		CHECK_EQ(ev.type, ROSM_RD_EV_SENT);
+		CHECK_OK(ev.status);
+	}
+}
+
+static void hear_silent(struct end *e, struct iovec *iov)
+{
+	struct rosm_rd_event ev[SILENT_SENDS], done;
+	int i, rc, bounced = 0;
+	bool direct;
+
+	for (i = 0; i < SILENT_SENDS; i++) {
+		next_event(e, &ev[i]);
+		CHECK_EQ(ev[i].type, ROSM_RD_EV_MSG);
+	}
+	direct = rosm_move_can_read(ev[0].peer->peer);
+	if (!direct)		/* here it has to make calls */
+		mp_send(e->mp, 1, "x", 1);
+	for (i = 0; i < SILENT_SENDS; i++) {
+		memset(iov->iov_base, 0, SILENT_BYTES);
+		rc = rosm_rd_pull(e->rd, ev[i].peer, &ev[i].token, ev[i].len,
+				  iov, 1, NULL);
+		CHECK_GE(rc, 0);
+		bounced += rc;
+		if (rc) {
+			next_event(e, &done);
+			CHECK_EQ(done.type, ROSM_RD_EV_PULLED);
+			CHECK_OK(done.status);
+		}
+		check_fill(iov->iov_base, SILENT_BYTES, 8);
+	}
+	CHECK_GE(bounced, 1);	/* both ways were tried */
+	if (direct)
+		mp_send(e->mp, 1, "x", 1);
+}
+
+static int silent(struct mp *mp, int rank, void *arg)
+{
+	uint8_t *buf = malloc(SILENT_BYTES);
+	struct iovec iov = { buf, SILENT_BYTES };
+	struct end e;
+
+	end_open(&e, mp, rank, arg, 0);
+	end_meet(&e);
+	if (rank)
+		speak_once(&e, &iov);
+	else
+		hear_silent(&e, &iov);
+	mp_barrier(mp);
+	end_close(&e);
+	free(buf);
+	return 0;
+}
+
+static void a_silent_sender_is_read_directly(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, silent, "1"), 0);
 }
 
 /* ---- order, many outstanding, several senders ---- */
@@ -576,6 +656,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH_WAYS(payload_of_all_sizes_arrives),
 		cmocka_unit_test(a_send_takes_no_memory),
+		cmocka_unit_test(a_silent_sender_is_read_directly),
 		BOTH_WAYS(mixed_sizes_of_one_sender_keep_their_order),
 		BOTH_WAYS(four_senders_keep_their_orders),
 		BOTH_WAYS(a_receiver_that_does_not_poll_pushes_back),

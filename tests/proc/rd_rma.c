@@ -149,6 +149,73 @@ static void bytes_go_both_ways_and_bad_keys_are_refused(void **state)
 	assert_int_equal(mp_run(2, both, *state), 0);
 }
 
+/* ---- deregistration in the middle ---- */
+
+enum { LARGE = 48 << 20 };
+
+static bool touched(const uint8_t *region)
+{
+	return *(const volatile uint8_t *)region == 0x11;
+}
+
+static void dereg_target(struct end *e, uint8_t *region)
+{
+	const struct timespec ms50 = { .tv_nsec = 50000000 };
+	struct rosm_rd_event ev;
+	struct rosm_mr *mr;
+	uint32_t rkey;
+	size_t i;
+	char c;
+
+	memset(region, 0, LARGE);
+	CHECK_OK(rosm_mr_reg(e->pd, region, LARGE, 0,
+			     ROSM_ACCESS_LOCAL_WRITE | ROSM_ACCESS_REMOTE_WRITE,
+			     &mr));
+	rkey = rosm_mr_rkey(mr);
+	mp_send(e->mp, 1, &rkey, sizeof(rkey));
+	while (!touched(region))
+		CHECK_EQ(rosm_rd_poll(e->rd, &ev), 0);
+	CHECK_OK(rosm_mr_dereg(mr));
+	/* from here on it is nobody's but ours */
+	memset(region, 0xab, LARGE);
+	while (mp_recv_timeout(e->mp, 1, &c, 1, 1) == -ETIMEDOUT)
+		CHECK_EQ(rosm_rd_poll(e->rd, &ev), 0);
+	nanosleep(&ms50, NULL);
+	for (i = 0; i < LARGE; i++)
+		CHECK_EQ(region[i], 0xab);
+}
+
+static int dereg(struct mp *mp, int rank, void *arg)
+{
+	uint8_t *buf = malloc(LARGE);
+	struct end e;
+	uint32_t rkey;
+	int rc;
+
+	end_open(&e, mp, rank, arg, 0);
+	end_meet(&e);
+	if (rank) {
+		memset(buf, 0x11, LARGE);
+		mp_recv(mp, 0, &rkey, sizeof(rkey));
+		do
+			rc = rma(&e, true, 0, rkey, buf, LARGE, 0, 0);
+		while (!rc);
+		CHECK_EQ(rc, -EACCES);
+		mp_send(mp, 0, "x", 1);
+	} else {
+		dereg_target(&e, buf);
+	}
+	mp_barrier(mp);
+	end_close(&e);
+	free(buf);
+	return 0;
+}
+
+static void deregistration_ends_a_write_under_way(void **state)
+{
+	assert_int_equal(mp_run(2, dereg, *state), 0);
+}
+
 /* ---- data announced to a full ring ---- */
 
 static int crowded(struct mp *mp, int rank, void *arg)
@@ -216,6 +283,10 @@ int main(void)
 		{ "bytes_go_both_ways_and_bad_keys_are_refused_without_cma",
 		  bytes_go_both_ways_and_bad_keys_are_refused, NULL, NULL,
 		  "0" },
+		{ "deregistration_ends_a_write_under_way",
+		  deregistration_ends_a_write_under_way, NULL, NULL, "1" },
+		{ "deregistration_ends_a_write_under_way_without_cma",
+		  deregistration_ends_a_write_under_way, NULL, NULL, "0" },
 		{ "data_waits_for_room_in_the_ring",
 		  data_waits_for_room_in_the_ring, NULL, NULL, "1" },
 	};
