@@ -106,7 +106,11 @@ static bool run_or_queue_locked(struct rosm_qp *qp, const struct rosm_op *op)
 	if (state == ROSM_QPS_ERR) {
 		qp->sq_head++;
 		qp->sq_comp = qp->sq_head;
-		rosm_sq_complete_locked(qp, index, ROSM_WC_WR_FLUSH_ERR);
+		/* the first one after a death says so, the rest is flushed */
+		rosm_sq_complete_locked(qp, index, qp->owed ?
+						   qp->owed :
+						   ROSM_WC_WR_FLUSH_ERR);
+		qp->owed = ROSM_WC_SUCCESS;
 		return false;
 	}
 	if (qp->stalled) {

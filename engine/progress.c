@@ -174,6 +174,9 @@ void rosm_qp_peer_dead(struct rosm_inst *inst, struct rosm_peer *peer)
 						memory_order_acquire) !=
 				   qp->conn.dst_qpn &&
 			   qp->sq_comp == qp->sq_head;
+		if (!in_order && qp->sq_comp == qp->sq_head &&
+		    rosm_qp_state(qp) != ROSM_QPS_ERR)
+			qp->owed = ROSM_WC_RETRY_EXC_ERR;
 		rosm_sq_peer_dead_locked(qp);
 		ru_lock_release(&qp->sq_lock);
 		if (!in_order)

@@ -120,6 +120,7 @@ struct rosm_qp {
 	uint32_t sq_comp;		/* completed */
 	_Atomic uint32_t sq_tail;	/* free again */
 	bool stalled;			/* WQEs sq_comp..sq_head are shared */
+	enum rosm_wc_status owed;	/* root cause that no WQE has told */
 	int stall;			/* enum rosm_stall of the first */
 	uint32_t stall_at;		/* its index */
 	uint64_t deadline_ns;		/* 0: none */

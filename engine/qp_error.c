@@ -135,6 +135,7 @@ void rosm_qp_discard(struct rosm_qp *qp)
 	ru_lock_acquire(&qp->sq_lock);
 	qp->sq_head = 0;
 	qp->sq_comp = 0;
+	qp->owed = ROSM_WC_SUCCESS;
 	atomic_store_explicit(&qp->sq_tail, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->d->sq_posted, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->ctl->sq_done, 0, memory_order_relaxed);

@@ -280,6 +280,12 @@ static int survivor(struct mp *mp, int rank, void *arg)
 	CHECK_EQ(failed, sender);
 	CHECK_LT(mp_now_ns() - start, 3000000000ll);
 	CHECK_EQ(rosm_qp_state(p.qp), ROSM_QPS_ERR);
+	/* the root cause is told once, by whichever send comes first */
+	rcpair_send(&p, 50, 0, 8, ROSM_SEND_SIGNALED);
+	rcpair_send(&p, 51, 0, 8, ROSM_SEND_SIGNALED);
+	rcpair_expect(&p, 50, sender ? ROSM_WC_WR_FLUSH_ERR :
+				       ROSM_WC_RETRY_EXC_ERR);
+	rcpair_expect(&p, 51, ROSM_WC_WR_FLUSH_ERR);
 	rcpair_close(&p);
 	return 0;
 }
