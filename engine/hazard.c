@@ -298,3 +298,9 @@ void rosm_hazard_drain_qp(struct rosm_inst *inst, uint32_t qp_index)
 	drain(inst, &(struct drained){ .who = inst->who, .key = qp_index,
 				       .qp = true });
 }
+
+void rosm_hazard_drain_theirs(struct rosm_peer *peer, uint32_t key)
+{
+	ru_membarrier();
+	drain_peer(peer, &(struct drained){ .who = peer->who, .key = key });
+}

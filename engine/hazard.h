@@ -63,4 +63,7 @@ void rosm_hazard_clear(struct rosm_inst *inst, struct rosm_wire_hazard *h);
 void rosm_hazard_drain_mr(struct rosm_inst *inst, uint32_t key);
 void rosm_hazard_drain_qp(struct rosm_inst *inst, uint32_t qp_index);
 
+/* Until the peer's own threads do not name its key: it serves us with it. */
+void rosm_hazard_drain_theirs(struct rosm_peer *peer, uint32_t key);
+
 #endif

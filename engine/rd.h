@@ -73,7 +73,8 @@ struct rosm_rd_peer {
 	_Atomic uint8_t state;		/* enum rosm_rd_state; owner writes */
 	uint8_t dying;			/* EV_PEER_DEAD is due */
 	uint8_t told;			/* and was given */
-	uint8_t buried;			/* process dead, operations ended */
+	uint8_t buried;			/* process dead (or we are taken for
+					 * it), operations ended */
 	uint32_t sent;			/* slots published, for the share */
 	struct rosm_ring_tx tx;
 	uint64_t mark[4];		/* last positions of four quarters */
@@ -149,6 +150,7 @@ struct rosm_rd {
 	/* poll */
 	uint64_t held_pos;		/* slot of the event not yet released */
 	bool held;
+	bool lost;			/* inst->lost was acted upon */
 	_Atomic uint32_t deaths_seen;	/* buried; read under rds_lock */
 	uint32_t untold;		/* dying peers without their event */
 	uint64_t next_claim_check_ns;
@@ -282,6 +284,8 @@ void rosm_rd_op_fini(struct rosm_rd *rd);
  */
 int rosm_rd_answer_xfer(struct rosm_rd *rd, struct rosm_rd_peer *p,
 			struct rosm_wire_xfer *x, uint32_t seq, int status);
+/* Whoever asked wants no answer any more, or never asked this. */
+bool rosm_rd_taken_back(const struct rosm_wire_xfer *x, uint32_t seq);
 /*
  * The block of a token: NULL when it makes no sense, or its process is dead
  * and buried. From the owner's calls.

@@ -310,6 +310,14 @@ void rosm_rd_nudge(struct rosm_rd *rd, struct rosm_rd_peer *p)
 	rosm_rd_wake(rd, p);
 }
 
+bool rosm_rd_taken_back(const struct rosm_wire_xfer *x, uint32_t seq)
+{
+	uint32_t state = atomic_load_explicit(&x->state, memory_order_acquire);
+
+	return x->seq != seq || (state != ROSM_XFER_OPEN &&
+				 state != ROSM_XFER_BOUNCE);
+}
+
 int rosm_rd_answer_xfer(struct rosm_rd *rd, struct rosm_rd_peer *p,
 			struct rosm_wire_xfer *x, uint32_t seq, int status)
 {
@@ -596,6 +604,10 @@ static bool pull_turn_locked(struct rosm_rd *rd, struct rosm_rd_op *op)
 		rosm_rd_wake(rd, op->peer);
 		return false;
 	}
+	if (rosm_rd_taken_back(op->xfer, op->their_seq)) {
+		pull_over_locked(rd, op, -ECONNABORTED);
+		return true;
+	}
 	now = ru_clock_ns();
 	if (!op->heard_ns)
 		op->heard_ns = now;
@@ -699,33 +711,6 @@ static bool rescued_locked(struct rosm_rd *rd, struct rosm_rd_op *op)
 	return true;
 }
 
-static void fail_list_locked(struct rosm_rd *rd, struct ru_list *list,
-			     struct rosm_rd_peer *p, int status)
-{
-	struct ru_list *l, *next;
-
-	ru_list_for_each_safe(l, next, list) {
-		struct rosm_rd_op *op =
-			ru_list_entry(l, struct rosm_rd_op, link);
-
-		if (op->peer != p || rescued_locked(rd, op))
-			continue;
-		atomic_store_explicit(&op->own->state, ROSM_XFER_FREE,
-				      memory_order_relaxed);
-		rosm_rd_op_done_locked(rd, op, status);
-	}
-}
-
-void rosm_rd_fail_peer_locked(struct rosm_rd *rd, struct rosm_rd_peer *p,
-			      int status)
-{
-	fail_list_locked(rd, &rd->pending, p, status);
-	fail_list_locked(rd, &rd->wait_ring, p, status);
-	fail_list_locked(rd, &rd->announce, p, status);
-	fail_list_locked(rd, &rd->work, p, status);
-	rosm_rd_note_locked(rd);
-}
-
 /* True when no peer will touch the block or the ring any more. */
 static bool take_back(struct rosm_rd_op *op)
 {
@@ -740,6 +725,46 @@ static bool take_back(struct rosm_rd_op *op)
 			    memory_order_acq_rel, memory_order_acquire))
 			return false;
 	return true;
+}
+
+/*
+ * It was taken back: a living target may be writing into our buffers right
+ * now, under a hazard line; it looks at the block once more before the next
+ * turn (rosm_rd_taken_back).
+ */
+static void wait_for_target(struct rosm_rd_op *op)
+{
+	if (op->kind == ROSM_RD_OP_READ && op->peer->peer)
+		rosm_hazard_drain_theirs(op->peer->peer, op->rkey);
+}
+
+static void fail_list_locked(struct rosm_rd *rd, struct ru_list *list,
+			     struct rosm_rd_peer *p, int status)
+{
+	struct ru_list *l, *next;
+
+	ru_list_for_each_safe(l, next, list) {
+		struct rosm_rd_op *op =
+			ru_list_entry(l, struct rosm_rd_op, link);
+
+		if (op->peer != p || rescued_locked(rd, op))
+			continue;
+		if (!take_back(op))
+			wait_for_target(op);
+		else if (rescued_locked(rd, op))
+			continue;	/* it was answered just now */
+		rosm_rd_op_done_locked(rd, op, status);
+	}
+}
+
+void rosm_rd_fail_peer_locked(struct rosm_rd *rd, struct rosm_rd_peer *p,
+			      int status)
+{
+	fail_list_locked(rd, &rd->pending, p, status);
+	fail_list_locked(rd, &rd->wait_ring, p, status);
+	fail_list_locked(rd, &rd->announce, p, status);
+	fail_list_locked(rd, &rd->work, p, status);
+	rosm_rd_note_locked(rd);
 }
 
 static void cancel_list(struct rosm_rd *rd, struct ru_list *list,
@@ -759,6 +784,7 @@ static void cancel_list(struct rosm_rd *rd, struct ru_list *list,
 			continue;
 		}
 		*leak_out = true;
+		wait_for_target(op);
 		drop_bring_locked(op);
 	}
 }

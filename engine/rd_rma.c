@@ -330,6 +330,9 @@ static int64_t serve_step(struct rosm_rd *rd, struct rosm_rd_op *op,
 	int rc;
 
 	*moved_out = 0;
+	/* after the hazard line: see wait_for_target() in rd_op.c */
+	if (rosm_rd_taken_back(op->xfer, op->their_seq))
+		return -ECONNABORTED;
 	if (!op->b.ring)
 		return -EPROTO;
 	rc = rosm_mr_check(rd->inst->self, op->rkey, op->remote_addr, op->len,

@@ -195,6 +195,54 @@ static void a_silent_sender_is_read_directly(void **state)
 	assert_int_equal(mp_run(2, silent, "1"), 0);
 }
 
+/* ---- a sender that goes in the middle, its process stays ---- */
+
+static int leaves(struct mp *mp, int rank, void *arg)
+{
+	enum { BYTES = 4 << 20 };
+	uint8_t *buf = malloc(BYTES);
+	struct iovec iov = { buf, BYTES };
+	struct rosm_rd_msg msg = { .iov = &iov, .iov_count = 1 };
+	struct rosm_rd_event ev;
+	struct end e;
+	int i;
+
+	end_open(&e, mp, rank, arg, 0);
+	end_meet(&e);
+	if (rank) {
+		fill(buf, BYTES, 3);
+		CHECK_EQ(rosm_rd_send(e.rd, e.peer[0], &msg), ROSM_RD_PENDING);
+		mp_barrier(mp);
+		for (i = 0; i < 3; i++)
+			CHECK_EQ(rosm_rd_poll(e.rd, &ev), 0);
+		CHECK_OK(rosm_rd_destroy(e.rd));
+		free(buf);
+		buf = NULL;
+		mp_barrier(mp);
+		CHECK_OK(rosm_pd_free(e.pd));
+		CHECK_OK(rosm_ctx_close(e.ctx));
+		return 0;
+	}
+	next_event(&e, &ev);
+	CHECK_EQ(ev.type, ROSM_RD_EV_MSG);
+	CHECK_EQ(rosm_rd_pull(e.rd, ev.peer, &ev.token, ev.len, &iov, 1, NULL),
+		 ROSM_RD_PENDING);
+	mp_barrier(mp);
+	next_event(&e, &ev);
+	CHECK_EQ(ev.type, ROSM_RD_EV_PULLED);
+	CHECK_EQ(ev.status, -ECONNABORTED);
+	mp_barrier(mp);
+	end_close(&e);
+	free(buf);
+	return 0;
+}
+
+static void a_pull_ends_with_its_senders_endpoint(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, leaves, "0"), 0);
+}
+
 /* ---- order, many outstanding, several senders ---- */
 
 enum { STREAM = 3000, WINDOW = 64 };
@@ -657,6 +705,7 @@ int main(void)
 		BOTH_WAYS(payload_of_all_sizes_arrives),
 		cmocka_unit_test(a_send_takes_no_memory),
 		cmocka_unit_test(a_silent_sender_is_read_directly),
+		cmocka_unit_test(a_pull_ends_with_its_senders_endpoint),
 		BOTH_WAYS(mixed_sizes_of_one_sender_keep_their_order),
 		BOTH_WAYS(four_senders_keep_their_orders),
 		BOTH_WAYS(a_receiver_that_does_not_poll_pushes_back),
