@@ -5,7 +5,9 @@
  * mapping, made before the forks). Each pair of ranks, the parent included, has
  * one stream socket pair; a worker closes the ends that are not its own, so
  * that a read sees the end of its peer. The deadline is a timer signal in the
- * parent: it fires also when the parent itself hangs in a call.
+ * parent: it fires also when the parent itself hangs in a call. The keeper, a
+ * child in a session of its own, removes the directory when the parent ends
+ * without mp_finish(), however that came.
  */
 #include <config.h>
 
@@ -49,6 +51,7 @@ struct mp {
 	int pidfd[MP_MAX];	/* parent only */
 	int ended[MP_MAX];	/* parent only: reaped */
 	timer_t timer;
+	pid_t keeper;
 	char dir[192];
 	char *old_dir;
 };
@@ -201,24 +204,64 @@ static void dir_create(struct mp *mp)
 	CHECK_OK(setenv("ROSM_DIR", mp->dir, 1));
 }
 
-static void dir_remove(struct mp *mp)
+static int dir_remove(const char *dir)
 {
-	DIR *d = opendir(mp->dir);
+	DIR *d = opendir(dir);
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			if (unlinkat(dirfd(d), e->d_name, 0) < 0)
-				fprintf(stderr, "mp: %s/%s: %s\n", mp->dir,
+				fprintf(stderr, "mp: %s/%s: %s\n", dir,
 					e->d_name, strerror(errno));
 	if (d)
 		closedir(d);
-	rmdir(mp->dir);
+	return rmdir(dir);
+}
+
+static void dir_restore(struct mp *mp)
+{
+	dir_remove(mp->dir);
 	if (mp->old_dir)
 		setenv("ROSM_DIR", mp->old_dir, 1);
 	else
 		unsetenv("ROSM_DIR");
 	free(mp->old_dir);
+}
+
+/*
+ * Before there are links: it must not hold an end of one. Killed workers may
+ * be in the middle of a call that makes a file, hence the second looks.
+ */
+static void keeper_start(struct mp *mp)
+{
+	struct pollfd pfd = { .fd = pidfd_open(getpid(), 0), .events = POLLIN };
+	int i;
+
+	CHECK_GE(pfd.fd, 0);
+	fflush(NULL);
+	mp->keeper = fork();
+	CHECK_GE(mp->keeper, 0);
+	if (mp->keeper) {
+		close(pfd.fd);
+		return;
+	}
+	setsid();	/* what is sent to the test's group does not end it */
+	if (pfd.fd != STDERR_FILENO + 1)
+		dup2(pfd.fd, STDERR_FILENO + 1);
+	pfd.fd = STDERR_FILENO + 1;
+	close_range(STDERR_FILENO + 2, ~0U, 0);
+	while (poll(&pfd, 1, -1) < 0 && errno == EINTR)
+		;
+	for (i = 0; i < 100 && dir_remove(mp->dir) && errno != ENOENT; i++)
+		nap_us(10000);
+	_exit(0);
+}
+
+static void keeper_stop(struct mp *mp)
+{
+	kill(mp->keeper, SIGKILL);
+	waitpid(mp->keeper, NULL, 0);
 }
 
 static _Noreturn void worker_main(struct mp *mp, int rank, mp_fn fn, void *arg)
@@ -281,6 +324,8 @@ struct mp *mp_start(int n, mp_fn fn, void *arg)
 	mp->sh = mmap(NULL, sizeof(*mp->sh), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(mp->sh != MAP_FAILED);
+	dir_create(mp);
+	keeper_start(mp);
 	for (i = 0; i <= n; i++) {
 		ends[i][i] = -1;
 		for (j = 0; j < i; j++) {
@@ -292,7 +337,6 @@ struct mp *mp_start(int n, mp_fn fn, void *arg)
 			ends[j][i] = sv[1];
 		}
 	}
-	dir_create(mp);
 	fflush(NULL);
 	mp_current = mp;
 	for (r = 0; r < n; r++) {
@@ -393,7 +437,8 @@ int mp_finish(struct mp *mp)
 	mp_current = NULL;
 	for (i = 0; i < mp->n; i++)
 		close(mp->link[i]);
-	dir_remove(mp);
+	keeper_stop(mp);
+	dir_restore(mp);
 	munmap(mp->sh, sizeof(*mp->sh));
 	free(mp);
 	return rc;

@@ -7,12 +7,13 @@
  *	assert_int_equal(mp_run(2, worker, NULL), 0);
  *
  * or, when the test itself takes part: mp_start(), then any call below, then
- * mp_finish(). Each started group has a private, empty ROSM_DIR, which
- * mp_finish() removes. A worker fails by returning non-zero, by a CHECK of
- * tests/lib/assert.h or by a signal that nobody announced; the others are then
- * killed and mp_finish() returns -1. When the deadline passes, who still runs
- * is named, all are killed and the test program ends with status 1. Workers
- * also die with the test program. Only one group exists at a time.
+ * mp_finish(). Each started group has a private, empty ROSM_DIR, which is
+ * removed by mp_finish() and also when the program ends in another way. A
+ * worker fails by returning non-zero, by a CHECK of tests/lib/assert.h or by a
+ * signal that nobody announced; the others are then killed and mp_finish()
+ * returns -1. When the deadline passes, who still runs is named, all are
+ * killed and the test program ends with status 1. Workers also die with the
+ * test program. Only one group exists at a time.
  *
  * Rank MP_PARENT is the test program itself. Calls that say "any" can be made
  * by it and by workers; the others by it alone. Errors of the helper itself

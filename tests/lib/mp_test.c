@@ -117,6 +117,15 @@ static int make_file(struct mp *mp, int rank, void *arg)
 	return 0;
 }
 
+static int make_file_and_wait(struct mp *mp, int rank, void *arg)
+{
+	char c = 0;
+
+	make_file(mp, rank, arg);
+	mp_send(mp, MP_PARENT, &c, 1);
+	return wait_for_ever(mp, rank, arg);
+}
+
 static void tokens_go_round_between_workers(void **state)
 {
 	(void)state;
@@ -233,6 +242,41 @@ static void deadline_kills_all_and_fails(void **state)
 	assert_int_equal(WEXITSTATUS(status), 1);
 }
 
+/* The directory of a group whose program is over goes a moment later. */
+static void program_that_is_killed_leaves_no_directory(void **state)
+{
+	char dir[256] = "";
+	struct stat st;
+	int status, fd[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct mp *mp = mp_start(2, make_file_and_wait, NULL);
+		char c;
+
+		mp_recv(mp, 0, &c, 1);
+		mp_recv(mp, 1, &c, 1);
+		if (write(fd[1], mp_dir(mp), strlen(mp_dir(mp))) < 0)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_true(read(fd[0], dir, sizeof(dir) - 1) > 0);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while (!stat(dir, &st))
+		usleep(1000);
+	assert_int_equal(errno, ENOENT);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +291,7 @@ int main(void)
 		cmocka_unit_test(waited_worker_is_judged_by_the_caller),
 		cmocka_unit_test(private_directory_is_removed),
 		cmocka_unit_test(deadline_kills_all_and_fails),
+		cmocka_unit_test(program_that_is_killed_leaves_no_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
