@@ -255,7 +255,7 @@ void rosm_contact_answer(struct rosm_inst *inst)
 	int fd;
 
 	atomic_store_explicit(&inst->knock_seen, knock, memory_order_relaxed);
-	if (inst->contact_fd < 0)
+	if (inst->contact_fd < 0 || rosm_inst_look_lost(inst))
 		return;
 	for (;;) {
 		fd = accept4(inst->contact_fd, NULL, NULL,

@@ -141,8 +141,11 @@ static int make_blocks(int fd)
 
 static int map_file(int fd, struct rosm_dir *dir)
 {
+	struct stat st;
 	char *m;
 
+	if (fstat(fd, &st))
+		return -errno;
 	m = RU_FAIL_POINT("dir.map") ? MAP_FAILED :
 	    mmap(NULL, ROSM_DIR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		 0);
@@ -151,6 +154,8 @@ static int map_file(int fd, struct rosm_dir *dir)
 	madvise(m, ROSM_DIR_SIZE, MADV_DONTFORK);
 	madvise(m, ROSM_DIR_SIZE, MADV_DONTDUMP);
 	dir->fd = fd;
+	dir->dev = st.st_dev;
+	dir->ino = st.st_ino;
 	dir->map = m;
 	dir->head = (void *)m;
 	dir->insts = (void *)(m + ROSM_DIR_INST_OFF);
@@ -262,13 +267,25 @@ static int dir_open(bool create, struct rosm_dir **dir_out)
 	return rc;
 }
 
-/* Cleaned away (or being looked at by who cleans): nothing of ours is in it. */
+bool rosm_dir_is_ours(const struct rosm_dir *dir)
+{
+	struct stat st;
+
+	return !fstat(dir->fd, &st) && st.st_dev == dir->dev &&
+	       st.st_ino == dir->ino;
+}
+
+/*
+ * Cleaned away (or being looked at by who cleans), or closed by the program:
+ * nothing of ours is in it.
+ */
 static bool dir_is_stale(const struct rosm_process *p)
 {
 	return !p->held_count &&
-	       atomic_load_explicit(&p->dir->head->magic,
-				    memory_order_acquire) !=
-		       ROSM_WIRE_MAGIC_DIR;
+	       (atomic_load_explicit(&p->dir->head->magic,
+				     memory_order_acquire) !=
+			ROSM_WIRE_MAGIC_DIR ||
+		!rosm_dir_is_ours(p->dir));
 }
 
 /* Where there is none any more, the stale one stays. */
@@ -279,7 +296,8 @@ static int dir_renew(struct rosm_process *p, bool create)
 
 	if (rc || !old)
 		return rc;
-	close(old->fd);
+	if (rosm_dir_is_ours(old))
+		close(old->fd);
 	old->fd = -1;
 	p->dir->older = old;
 	return 0;
@@ -314,7 +332,8 @@ int rosm_dir_look(struct rosm_dir **dir_out)
 /* In a fork child: lock bytes are the parent's, so the fd may go. */
 void rosm_dir_child(struct rosm_dir *dir)
 {
-	close(dir->fd);
+	if (rosm_dir_is_ours(dir))
+		close(dir->fd);
 	dir->fd = -1;
 	rosm_process_blank(dir->map, ROSM_DIR_SIZE);
 }
@@ -367,13 +386,15 @@ static int claim_locked(struct rosm_process *p, struct rosm_dir *dir,
 
 	if (p->held_count == ROSM_PROCESS_SLOTS || RU_FAIL_POINT("dir.claim"))
 		return -ENOSPC;
+	if (!rosm_dir_is_ours(dir))	/* closed by us, or by the program */
+		return p->held_count ? -EBADF : -EAGAIN;
 	for (slot = 0; slot < ROSM_WIRE_INSTANCES; slot++) {
 		if (held_slot(p, slot))
 			continue;
 		rc = ru_lockbyte_take(dir->fd, lock_off(slot));
 		if (rc == -EAGAIN)
 			continue;
-		if (rc)		/* EBADF: closed by us or by the program */
+		if (rc)
 			return rc == -EBADF ? -EAGAIN : rc;
 		RU_KILL_POINT("dir.claim.locked");
 		if (atomic_load_explicit(&dir->head->magic,
@@ -415,7 +436,10 @@ void rosm_dir_release(struct rosm_dir *dir, uint32_t slot, uint32_t gen)
 	if (!p)
 		return;
 	rosm_process_lock(p);
-	if (rosm_process_holds(who)) {
+	if (rosm_process_holds(who) && !rosm_dir_is_ours(dir)) {
+		/* the slot may be another's by now */
+		rosm_process_unhold_locked(p, who);
+	} else if (rosm_process_holds(who)) {
 		atomic_store_explicit(&dir->insts[slot].state, 2,
 				      memory_order_release);
 		RU_KILL_POINT("dir.release");
@@ -437,8 +461,9 @@ bool rosm_dir_alive(struct rosm_dir *dir, uint64_t who)
 		return false;
 	if (rosm_process_holds(who))
 		return true;
-	/* An error proves nothing. */
-	return ru_lockbyte_held(dir->fd, lock_off(slot)) != 0;
+	/* An error proves nothing, nor does what is said of another file. */
+	return ru_lockbyte_held(dir->fd, lock_off(slot)) != 0 ||
+	       !rosm_dir_is_ours(dir);
 }
 
 /* ---- rosm clean ------------------------------------------------------ */

@@ -22,6 +22,8 @@ struct rosm_dir {
 	struct rosm_wire_dir_totals *totals;
 	struct rosm_wire_dir_ended *ended;
 	void *map;		/* ROSM_DIR_SIZE bytes */
+	uint64_t dev;		/* of the file */
+	uint64_t ino;
 	struct rosm_dir *older;	/* cleaned away; somebody may read it still */
 	_Atomic uint32_t qpn_hint;	/* lowest index that may be free */
 };
@@ -41,7 +43,8 @@ int rosm_dir_look(struct rosm_dir **dir_out);
 /*
  * Claim a free or dead slot: its lock byte, a new generation; its state is 0
  * and nothing but gen is set. -ENOSPC; -EAGAIN: the directory was cleaned
- * away meanwhile, get it again.
+ * away meanwhile, get it again; -EBADF: the program closed its descriptor
+ * while another instance of this process is in it.
  */
 int rosm_dir_claim(struct rosm_dir *dir, uint32_t *slot_out, uint32_t *gen_out);
 /*
@@ -52,9 +55,16 @@ void rosm_dir_release(struct rosm_dir *dir, uint32_t slot, uint32_t gen);
 
 /*
  * Whether that instance still lives: false is a proof, by generation, state
- * or lock byte. At most one system call.
+ * or lock byte. One system call at most, two where it is false.
  */
 bool rosm_dir_alive(struct rosm_dir *dir, uint64_t who);
+
+/*
+ * False: the program has closed our descriptor (its number may be another
+ * file's by now). The lock bytes went with it: others take us for dead, and
+ * we can prove nobody's death any more. One system call.
+ */
+bool rosm_dir_is_ours(const struct rosm_dir *dir);
 
 /*
  * Keys that an instance owns. insert: -EEXIST (a live instance holds the key),

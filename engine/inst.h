@@ -83,6 +83,7 @@ struct rosm_inst {
 
 	/* presence (inst.c, peer*.c, contact.c, hazard.c, mr.c own these) */
 	bool orphan;			/* of the parent, in a fork child */
+	atomic_bool lost;		/* the program closed our descriptors */
 	struct ru_proc_id id;
 	uint64_t watch_ticks;		/* period of a look at the peers */
 	_Atomic uint32_t watches;
@@ -103,6 +104,15 @@ struct rosm_inst {
 struct rosm_inst *rosm_inst_current(void);
 int rosm_inst_get(struct rosm_inst **inst_out);
 void rosm_inst_put(struct rosm_inst *inst);
+
+/*
+ * The program closed the descriptor that holds our lock byte: others take this
+ * process for dead (docs/death.md). What reaches beyond this process fails.
+ */
+static inline bool rosm_inst_is_lost(const struct rosm_inst *inst)
+{
+	return atomic_load_explicit(&inst->lost, memory_order_acquire);
+}
 
 /*
  * Whether rosm_rd_serve() has something to do: an endpoint moves data with a

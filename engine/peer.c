@@ -547,17 +547,22 @@ void rosm_peer_attend(struct rosm_peer *peer)
 				 memory_order_release);
 }
 
+/* Also asked before each write: programs that close everything close ours. */
+static bool is_pipe(int fd, uint64_t ino)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISFIFO(st.st_mode) && st.st_ino == ino;
+}
+
 /* The pipe of that number and no other; -EACCES: shut. */
 static int bell_open(struct rosm_peer *p, uint32_t number, uint64_t ino)
 {
-	struct stat st;
 	int fd;
 
 	fd = p->no_proc ? -EACCES :
 	     open_fd_of(p->pid, number, O_RDWR | O_NONBLOCK);
-	if (fd < 0)
-		return fd;
-	if (!fstat(fd, &st) && S_ISFIFO(st.st_mode) && st.st_ino == ino)
+	if (fd < 0 || is_pipe(fd, ino))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -621,7 +626,9 @@ void rosm_peer_ring_bell(struct rosm_peer *peer, uint32_t bell)
 		rosm_contact_wake(peer);
 		return;
 	}
-	if (fd < 0)
+	if (fd < 0 || !is_pipe(fd, atomic_load_explicit(
+					   &peer->roh->bell_ino[bell],
+					   memory_order_relaxed)))
 		return;
 	do {
 		n = write(fd, "", 1);

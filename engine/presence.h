@@ -47,6 +47,9 @@ void rosm_peer_refuse(uint32_t pid, uint32_t version);
 
 void rosm_peer_mark_dead(struct rosm_peer *peer);
 
+/* Look now whether the instance is lost; the first time, says so. */
+bool rosm_inst_look_lost(struct rosm_inst *inst);
+
 /* ---- contact.c ------------------------------------------------------- */
 
 /* A failure is no error: this instance is then found through /proc only. */

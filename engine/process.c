@@ -118,6 +118,13 @@ static struct rosm_process *home_find(void)
 /* The home as the handlers see it; set before they are registered. */
 static struct rosm_process *fork_home;
 
+static bool same_file(const struct rosm_process_fd *f)
+{
+	struct stat st;
+
+	return !fstat(f->fd, &st) && st.st_dev == f->dev &&
+	       st.st_ino == f->ino;
+}
 
 static void fork_prepare(void)
 {
@@ -132,12 +139,10 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	struct rosm_process *p = fork_home;
-	struct stat st;
 	size_t i;
 
 	for (i = 0; i < p->fd_count; i++)
-		if (!fstat(p->fds[i].fd, &st) && st.st_dev == p->fds[i].dev &&
-		    st.st_ino == p->fds[i].ino)
+		if (same_file(&p->fds[i]))
 			close(p->fds[i].fd);
 	p->fd_count = 0;
 	for (i = 0; i < ROSM_PROCESS_SLOTS; i++)
@@ -269,10 +274,24 @@ void rosm_process_fd_add(int fd)
 	rosm_process_unlock(p);
 }
 
+bool rosm_process_fd_is_ours(int fd)
+{
+	struct rosm_process *p = rosm_process_get();
+	bool ours = false;
+	size_t i;
+
+	if (!p || fd < 0)
+		return false;
+	rosm_process_lock(p);
+	for (i = 0; i < p->fd_count && !ours; i++)
+		ours = p->fds[i].fd == fd && same_file(&p->fds[i]);
+	rosm_process_unlock(p);
+	return ours;
+}
+
 void rosm_process_fd_close(int fd)
 {
 	struct rosm_process *p = rosm_process_get();
-	struct stat st;
 	bool ours = false;
 	size_t i;
 
@@ -283,8 +302,7 @@ void rosm_process_fd_close(int fd)
 		if (p->fds[i].fd != fd)
 			continue;
 		/* Programs that close everything close ours, too. */
-		ours = !fstat(fd, &st) && st.st_dev == p->fds[i].dev &&
-		       st.st_ino == p->fds[i].ino;
+		ours = same_file(&p->fds[i]);
 		p->fds[i] = p->fds[--p->fd_count];
 		break;
 	}

@@ -26,7 +26,7 @@
 struct rosm_dir;
 
 /* Changes with struct rosm_process and with struct rosm_dir. */
-#define ROSM_PROCESS_LAYOUT	2
+#define ROSM_PROCESS_LAYOUT	3
 #define ROSM_PROCESS_SLOTS	16	/* instances of one process */
 
 struct rosm_process_fd {
@@ -84,6 +84,8 @@ void rosm_process_unhold_locked(struct rosm_process *p, uint64_t who);
 void rosm_process_fd_add(int fd);
 /* What was not named, or was named by the parent of a fork, stays open. */
 void rosm_process_fd_close(int fd);
+/* Named, and still the same file: the program may have closed everything. */
+bool rosm_process_fd_is_ours(int fd);
 
 /*
  * What this copy does around a fork: prepare and parent may be NULL. Called

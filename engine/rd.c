@@ -139,6 +139,8 @@ static int contact_once(struct rosm_rd *rd, struct rosm_rd_peer *p)
 	struct rosm_peer *peer;
 	int rc;
 
+	if (rosm_inst_is_lost(rd->inst))
+		return -ECONNABORTED;
 	rc = rosm_peer_get(rd->inst, p->who, &peer);
 	if (rc)
 		return rc;
@@ -530,10 +532,22 @@ static void bury_peer(struct rosm_rd *rd, struct rosm_rd_peer *p)
 {
 	p->buried = 1;
 	rosm_rd_peer_down(rd, p, -ECONNABORTED);
-	rosm_ring_reap(&rd->ring, p->who);
+	if (atomic_load_explicit(&p->peer->dead, memory_order_acquire))
+		rosm_ring_reap(&rd->ring, p->who);
 	ru_lock_acquire(&rd->lock);
 	rosm_rd_fail_peer_locked(rd, p, -ECONNABORTED);
 	ru_lock_release(&rd->lock);
+}
+
+/*
+ * It is dead, or it takes us for dead. In the latter case it may go on for a
+ * moment with what it began: nothing of ours that it knows is used again
+ * (rosm_rd_op_fini).
+ */
+static bool is_over(const struct rosm_rd *rd, const struct rosm_rd_peer *p)
+{
+	return atomic_load_explicit(&p->peer->dead, memory_order_acquire) ||
+	       (rd->lost && !p->peer->local);
 }
 
 bool rosm_rd_bury(struct rosm_rd *rd)
@@ -541,19 +555,19 @@ bool rosm_rd_bury(struct rosm_rd *rd)
 	/* A-rddead: pairs with R-rddead in rosm_rd_peer_dead */
 	uint32_t now = atomic_load_explicit(&rd->inst->rd_deaths,
 					    memory_order_acquire);
+	bool lost = rosm_inst_is_lost(rd->inst), any = false;
 	struct ru_list *l;
-	bool any = false;
 
 	if (ru_likely(now == atomic_load_explicit(&rd->deaths_seen,
-						  memory_order_relaxed)))
+						  memory_order_relaxed) &&
+		      lost == rd->lost))
 		return false;
+	rd->lost = lost;
 	ru_list_for_each(l, &rd->peers) {
 		struct rosm_rd_peer *p =
 			ru_list_entry(l, struct rosm_rd_peer, link);
 
-		if (!p->peer || p->buried ||
-		    !atomic_load_explicit(&p->peer->dead,
-					  memory_order_acquire))
+		if (!p->peer || p->buried || !is_over(rd, p))
 			continue;
 		any = true;
 		bury_peer(rd, p);

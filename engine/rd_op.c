@@ -749,10 +749,13 @@ static void fail_list_locked(struct rosm_rd *rd, struct ru_list *list,
 
 		if (op->peer != p || rescued_locked(rd, op))
 			continue;
-		if (!take_back(op))
+		if (!take_back(op)) {
 			wait_for_target(op);
-		else if (rescued_locked(rd, op))
+			if (rd->lost)
+				drop_bring_locked(op);
+		} else if (rescued_locked(rd, op)) {
 			continue;	/* it was answered just now */
+		}
 		rosm_rd_op_done_locked(rd, op, status);
 	}
 }
@@ -810,6 +813,13 @@ void rosm_rd_cancel_all(struct rosm_rd *rd)
 		free(ru_list_entry(l, struct rosm_rd_slab, link));
 }
 
+/* Who takes us for dead may be late with a last store into a block. */
+static void give_back(struct rosm_rd *rd, uint64_t off)
+{
+	if (!rd->lost)
+		ru_shmalloc_put(&rd->inst->rw_heap, off);
+}
+
 void rosm_rd_op_fini(struct rosm_rd *rd)
 {
 	struct ru_list *l;
@@ -818,14 +828,14 @@ void rosm_rd_op_fini(struct rosm_rd *rd)
 		struct rosm_rd_bring *r =
 			ru_list_entry(l, struct rosm_rd_bring, link);
 
-		ru_shmalloc_put(&rd->inst->rw_heap, r->off);
+		give_back(rd, r->off);
 		free(r);
 	}
 	while ((l = ru_list_pop_head(&rd->slabs))) {
 		struct rosm_rd_slab *s =
 			ru_list_entry(l, struct rosm_rd_slab, link);
 
-		ru_shmalloc_put(&rd->inst->rw_heap, s->off);
+		give_back(rd, s->off);
 		free(s);
 	}
 }
