@@ -53,7 +53,7 @@ fails() {
 	fi
 }
 
-for l in spdx length includes labels wire habits headers; do
+for l in spdx length format includes labels wire habits headers; do
 	passes "$l"
 done
 
@@ -61,6 +61,14 @@ fails spdx 'util/b.c' util/b.c 'int b;'
 fails spdx 'tool' tool '#!/bin/sh' 'echo'
 # shellcheck disable=SC2046 # a thousand words, a line each
 fails length '1001 lines' util/b.c "$spdx" $(seq 1000)
+fails format '101 columns' util/b.c "$spdx" "$(printf 'int b%095d;' 0)"
+fails format 'end of the line' util/b.c "$spdx" 'int b; '
+fails format 'a tab' util/b.c "$spdx" '        int b;'
+fails format 'keyword' util/b.c "$spdx" '	if(b)'
+fails format 'of //' util/b.c "$spdx" 'int b; // c'
+fails format 'brace' util/b.c "$spdx" 'int b(void) {'
+fails format 'two empty' util/b.c "$spdx" '' '' 'int b;'
+fails format 'at the end' util/b.c "$spdx" ''
 fails includes 'nothing above' util/b.c "$spdx" '#include "engine/rosm.h"'
 fails includes 'util/ only' engine/b.c "$spdx" '#include "prov/p.h"'
 fails includes 'only prov/' engine/b.c "$spdx" '#include <rdma/fabric.h>'

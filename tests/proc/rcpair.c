@@ -204,6 +204,7 @@ void pattern_check(const uint8_t *buf, uint32_t len, uint32_t seed)
 
 	for (i = 0; i < len; i++)
 		if (buf[i] != pattern_at(i, seed))
-			check_failed(__FILE__, __LINE__, "byte %u of %u (seed %u): 0x%02x, not 0x%02x", i,
-			     len, seed, buf[i], pattern_at(i, seed));
+			check_failed(__FILE__, __LINE__,
+				     "byte %u of %u (seed %u): 0x%02x, not 0x%02x",
+				     i, len, seed, buf[i], pattern_at(i, seed));
 }

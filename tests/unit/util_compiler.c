@@ -6,7 +6,6 @@
 
 #include "util/compiler.h"
 
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
