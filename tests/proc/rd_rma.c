@@ -4,6 +4,8 @@
 
 #include "tests/proc/rd_lib.h"
 
+#include <stdatomic.h>
+
 enum { REGION = 1 << 20, BASE = 0x5000 };
 
 struct target {
@@ -155,7 +157,7 @@ enum { LARGE = 48 << 20 };
 
 static bool touched(const uint8_t *region)
 {
-	return *(const volatile uint8_t *)region == 0x11;
+	return atomic_load((const _Atomic uint8_t *)region) == 0x11;
 }
 
 static void dereg_target(struct end *e, uint8_t *region)

@@ -10,7 +10,8 @@ LC_ALL=C
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 export LC_ALL ASAN_OPTIONS
 unset LD_LIBRARY_PATH LD_PRELOAD FI_PROVIDER_PATH FI_PROVIDER
-unset OMPI_MCA_pml OMPI_MCA_mtl OMPI_MCA_opal_common_ofi_provider_include
+# shellcheck disable=SC2046 # names of variables
+unset $(env | sed -n 's/^\(OMPI_MCA_[a-z_]*\)=.*/\1/p')
 
 top=${top_builddir:-.}
 src=${top_srcdir:-.}
