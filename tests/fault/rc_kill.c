@@ -203,11 +203,12 @@ static void a_death_at_any_kill_point_leaves_the_other_whole(void **state)
 static void a_death_at_any_moment_leaves_the_other_whole(void **state)
 {
 	struct plan plan = { .fault = "" };
-	int i, rounds = getenv("ROSM_SOAK") ? 2000 : 60;
+	uint64_t end = mp_now_ns() + mp_soak_s() * 1000000000ull;
 	unsigned int seed = 12345;
+	int i;
 
 	(void)state;
-	for (i = 0; i < rounds; i++)
+	for (i = 0; i < 60 || mp_now_ns() < end; i++)
 		run_plan(&plan, 1 + (unsigned int)rand_r(&seed) % 12000);
 }
 

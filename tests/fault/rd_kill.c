@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RD: a process is killed at each step of its publications, at several
- * passages; who talks to it loses nothing but that process.
+ * passages, and at random moments; who talks to it loses nothing but that
+ * process.
  */
 #include <config.h>
 
@@ -114,6 +115,7 @@ static int worker(struct mp *mp, int rank, void *arg)
 		mp_expect_signal(mp, 1, SIGKILL);
 		setenv("ROSM_FAULT", p->fault, 1);
 		ru_fault_reload();
+		mp_send(mp, MP_PARENT, &c, 1);
 		talk(&t);
 	}
 	if (!rank) {
@@ -164,10 +166,32 @@ static void others_go_on_wherever_it_stopped(void **state)
 	}
 }
 
+static void others_go_on_whenever_it_stopped(void **state)
+{
+	uint64_t end = mp_now_ns() + mp_soak_s() * 1000000000ull;
+	unsigned int seed = 12345;
+	struct point p = { .fault = "" };
+	struct mp *mp;
+	char c;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 20 || mp_now_ns() < end; i++) {
+		p.cma = i % 2 ? "1" : "0";
+		mp = mp_start(3, worker, &p);
+		mp_recv(mp, 1, &c, 1);
+		usleep(1 + (unsigned int)rand_r(&seed) % 12000);
+		mp_kill(mp, 1);
+		if (mp_finish(mp))
+			fail_msg("round %d, CMA %s", i, p.cma);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(others_go_on_wherever_it_stopped),
+		cmocka_unit_test(others_go_on_whenever_it_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

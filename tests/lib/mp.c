@@ -174,6 +174,14 @@ void mp_deadline(struct mp *mp, unsigned seconds)
 	CHECK_OK(timer_settime(mp->timer, 0, &its, NULL));
 }
 
+unsigned mp_soak_s(void)
+{
+	const char *env = getenv("ROSM_SOAK");
+	long seconds = env ? strtol(env, NULL, 10) : 0;
+
+	return seconds > 0 ? (unsigned)seconds : 0;
+}
+
 static void watchdog_start(struct mp *mp)
 {
 	struct sigaction sa = { .sa_handler = on_deadline };

@@ -49,6 +49,9 @@ void mp_deadline(struct mp *mp, unsigned seconds);
  */
 int mp_wait(struct mp *mp, int rank);
 
+/* How long the long form of a test is to last: ROSM_SOAK; 0 in `make check`. */
+unsigned mp_soak_s(void);
+
 /* Any: the group's size, a worker's pid and the private ROSM_DIR. */
 int mp_size(const struct mp *mp);
 pid_t mp_pid(const struct mp *mp, int rank);
