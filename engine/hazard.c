@@ -17,14 +17,11 @@
 #include <sched.h>
 #include <time.h>
 
-#define SHARED_LINE	(ROSM_WIRE_HAZARDS - 1)
+#define SHARED_LINE	ROSM_HAZARD_SHARED
 #define LOOK_TICKS_NS	1000000u	/* how often a drain asks for lives */
 #define MAPPER_LOG_TURNS	1000u	/* about a second */
 
-static _Thread_local struct {
-	uint64_t who;			/* instance that the line is of */
-	uint32_t line;
-} mine;
+_Thread_local struct rosm_hazard_mine rosm_hazard_mine;
 
 static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
@@ -41,11 +38,13 @@ static void thread_ends(void *unused)
 	(void)unused;
 	rosm_inst_pin();
 	inst = rosm_inst_current();
-	if (inst && inst->who == mine.who)
-		atomic_fetch_and_explicit(&inst->hazards_used,
-					  ~(1ull << mine.line),
-					  memory_order_release);
-	mine.who = 0;
+	if (inst && inst->who == rosm_hazard_mine.who)
+		atomic_fetch_and_explicit(
+			&inst->hazards_used,
+			~(1ull << (rosm_hazard_mine.line -
+				   lines_of(inst->ro.base))),
+			memory_order_release);
+	rosm_hazard_mine.who = 0;
 	rosm_inst_unpin();
 }
 
@@ -75,7 +74,7 @@ static void count_line(struct rosm_inst *inst, uint32_t line)
 		;
 }
 
-static struct rosm_wire_hazard *take_line(struct rosm_inst *inst)
+struct rosm_wire_hazard *rosm_hazard_take(struct rosm_inst *inst)
 {
 	uint64_t used = atomic_load_explicit(&inst->hazards_used,
 					     memory_order_relaxed);
@@ -92,17 +91,10 @@ static struct rosm_wire_hazard *take_line(struct rosm_inst *inst)
 		&inst->hazards_used, &used, used | 1ull << line,
 		memory_order_acquire, memory_order_relaxed));
 	count_line(inst, line);
-	mine.who = inst->who;
-	mine.line = line;
-	pthread_setspecific(thread_key, &mine);	/* for thread_ends() */
-	return &lines_of(inst->ro.base)[line];
-}
-
-struct rosm_wire_hazard *rosm_hazard_line(struct rosm_inst *inst)
-{
-	if (ru_likely(mine.who == inst->who))
-		return &lines_of(inst->ro.base)[mine.line];
-	return take_line(inst);
+	rosm_hazard_mine.who = inst->who;
+	rosm_hazard_mine.line = &lines_of(inst->ro.base)[line];
+	pthread_setspecific(thread_key, &rosm_hazard_mine); /* thread_ends() */
+	return rosm_hazard_mine.line;
 }
 
 /* R-hazclr: what was copied comes before the line is seen empty. */
@@ -117,7 +109,7 @@ void rosm_hazard_clear(struct rosm_inst *inst, struct rosm_wire_hazard *h)
 		&h->uses,
 		atomic_load_explicit(&h->uses, memory_order_relaxed) + 1,
 		memory_order_release);
-	if (ru_unlikely(h == &lines_of(inst->ro.base)[SHARED_LINE]))
+	if (ru_unlikely(rosm_hazard_is_shared(h)))
 		pthread_mutex_unlock(&inst->hazard_shared);
 }
 

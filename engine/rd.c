@@ -77,11 +77,12 @@ static void buckets_grow(struct rosm_rd *rd)
 static struct rosm_rd_peer *peer_new(struct rosm_rd *rd, uint32_t qpn,
 				     uint64_t who)
 {
-	struct rosm_rd_peer *p = calloc(1, sizeof(*p));
+	struct rosm_rd_peer *p = aligned_alloc(RU_CACHELINE, sizeof(*p));
 	struct rosm_rd_peer **b;
 
 	if (!p)
 		return NULL;
+	memset(p, 0, sizeof(*p));
 	p->qpn = qpn;
 	p->who = who;
 	p->inst = rd->inst;
@@ -338,6 +339,7 @@ int rosm_rd_create(struct rosm_pd *pd, struct rosm_rd_init *init,
 	rd->pd_number = pd->number;
 	rd->channel = init->channel;
 	rd->cookie = init->cookie;
+	rd->awaited_pos = UINT64_MAX;
 	rd->bucket_mask = 63;
 	rd->buckets = calloc(rd->bucket_mask + 1u, sizeof(*rd->buckets));
 	if (!rd->buckets) {
@@ -550,18 +552,11 @@ static bool is_over(const struct rosm_rd *rd, const struct rosm_rd_peer *p)
 	       (rd->lost && !p->peer->local);
 }
 
-bool rosm_rd_bury(struct rosm_rd *rd)
+bool rosm_rd_bury_slow(struct rosm_rd *rd, uint32_t deaths, bool lost)
 {
-	/* A-rddead: pairs with R-rddead in rosm_rd_peer_dead */
-	uint32_t now = atomic_load_explicit(&rd->inst->rd_deaths,
-					    memory_order_acquire);
-	bool lost = rosm_inst_is_lost(rd->inst), any = false;
 	struct ru_list *l;
+	bool any = false;
 
-	if (ru_likely(now == atomic_load_explicit(&rd->deaths_seen,
-						  memory_order_relaxed) &&
-		      lost == rd->lost))
-		return false;
 	rd->lost = lost;
 	ru_list_for_each(l, &rd->peers) {
 		struct rosm_rd_peer *p =
@@ -573,7 +568,7 @@ bool rosm_rd_bury(struct rosm_rd *rd)
 		bury_peer(rd, p);
 	}
 	ru_lock_acquire(&rds_lock);
-	atomic_store_explicit(&rd->deaths_seen, now, memory_order_release);
+	atomic_store_explicit(&rd->deaths_seen, deaths, memory_order_release);
 	count_buried_locked(rd->inst);
 	ru_lock_release(&rds_lock);
 	rosm_peers_vacate(rd->inst);
@@ -584,16 +579,10 @@ bool rosm_rd_bury(struct rosm_rd *rd)
  * The ring's head may wait for somebody we never met: a process that died
  * between its first claim and the publish. Looked at rarely.
  */
-void rosm_rd_check_claim(struct rosm_rd *rd)
+void rosm_rd_check_claim_slow(struct rosm_rd *rd, uint64_t word)
 {
-	struct rosm_wire_slot *slot =
-		&rd->ring.slots[rd->ring.head & rd->ring.mask];
-	uint64_t word = atomic_load_explicit(&slot->word,
-					     memory_order_acquire);
 	uint64_t now;
 
-	if (rosm_slot_word_state(word) != ROSM_SLOT_CLAIMED)
-		return;
 	now = ru_clock_ns();
 	if (!rd->next_claim_check_ns || now < rd->next_claim_check_ns) {
 		if (!rd->next_claim_check_ns)

@@ -57,33 +57,39 @@ enum rosm_rd_state {
 	ROSM_RD_DOWN,		/* p->err says why; no way back */
 };
 
-/* A peer endpoint. Freed with the endpoint only: 256 bytes at most. */
+/*
+ * A peer endpoint. Freed with the endpoint only: 256 bytes at most. A small
+ * message touches the first two lines and no other.
+ */
 struct rosm_rd_peer {
-	struct rosm_rd_peer *next;	/* same bucket */
-	struct ru_list link;		/* rd->peers */
 	uint64_t who;
-	uint64_t cookie;
-	struct rosm_inst *inst;
 	struct rosm_peer *peer;		/* NULL: not mapped */
 	const struct rosm_wire_qp *desc;
+	uint64_t cookie;
 	uint32_t qpn;
 	uint32_t index;			/* of desc */
-	uint32_t refs;			/* of the face */
-	int err;			/* of DOWN, or of the last attempt */
+	uint32_t sent;			/* slots published, for the share */
 	_Atomic uint8_t state;		/* enum rosm_rd_state; owner writes */
 	uint8_t dying;			/* EV_PEER_DEAD is due */
 	uint8_t told;			/* and was given */
 	uint8_t buried;			/* process dead (or we are taken for
 					 * it), operations ended */
-	uint32_t sent;			/* slots published, for the share */
-	struct rosm_ring_tx tx;
-	uint64_t mark[4];		/* last positions of four quarters */
+	struct rosm_rd_peer *next;	/* same bucket */
+	uint32_t refs;			/* of the face */
+	int err;			/* of DOWN, or of the last attempt */
+
+	struct rosm_ring_tx tx;		/* a line */
+
+	struct ru_list link;		/* rd->peers */
+	struct rosm_inst *inst;
+	uint64_t mark[4];		/* last positions of four eighths */
 	struct rosm_select *select;	/* once something large came; lock */
 	struct rosm_wire_name *foreign;	/* name of another node, or NULL */
 	uint64_t retry_ns;		/* no attempt at a contact before */
-};
+} RU_ALIGNED(RU_CACHELINE);
 
 static_assert(sizeof(struct rosm_rd_peer) <= 256, "state of a peer");
+static_assert(offsetof(struct rosm_rd_peer, tx) == RU_CACHELINE, "line 1");
 
 enum rosm_rd_kind {
 	ROSM_RD_OP_SEND = 1,	/* ours: answer awaited */
@@ -139,31 +145,32 @@ struct rosm_rd_slab {
 };
 
 struct rosm_rd {
+	/* poll; with the ring's, two lines for a small message */
 	struct rosm_inst *inst;
-	struct rosm_pd *pd;
-	uint32_t pd_number;
 	uint32_t qpn;
-	uint32_t index;
-	uint32_t eager_bytes;
-	struct rosm_ring ring;
-
-	/* poll */
+	_Atomic uint32_t active;	/* operations, and wants */
+	struct rosm_rd_peer *last;	/* of the last arrival */
 	uint64_t held_pos;		/* slot of the event not yet released */
 	bool held;
 	bool lost;			/* inst->lost was acted upon */
-	_Atomic uint32_t deaths_seen;	/* buried; read under rds_lock */
-	uint32_t untold;		/* dying peers without their event */
-	uint64_t next_claim_check_ns;
 	bool want_ops;			/* the pool is to grow at a poll */
 	bool want_ring;			/* a bounce ring is to be made then */
-	_Atomic uint32_t active;	/* operations, and wants */
+	_Atomic uint32_t deaths_seen;	/* buried; read under rds_lock */
+	struct rosm_ring ring;
+	uint64_t awaited_pos;		/* claimed, and waited for once */
+	uint64_t next_claim_check_ns;
+	uint32_t untold;		/* dying peers without their event */
+
+	uint32_t index;
+	struct rosm_pd *pd;
+	uint32_t pd_number;
+	uint32_t eager_bytes;
 
 	/* peers by QPN and instance */
 	struct rosm_rd_peer **buckets;
 	uint32_t bucket_mask;
 	uint32_t peer_count;
 	struct ru_list peers;
-	struct rosm_rd_peer *last;	/* of the last arrival */
 
 	/* operations */
 	struct ru_lock lock;
@@ -189,6 +196,9 @@ struct rosm_rd {
 	struct ru_list services;	/* names it holds, rd_name.c */
 };
 
+static_assert(offsetof(struct rosm_rd, ring) + sizeof(struct rosm_ring) <=
+		      2 * RU_CACHELINE, "two lines");
+
 /* ---- rd.c ---- */
 
 /* The peer that sent a slot; met for the first time if need be. NULL: ENOMEM */
@@ -198,14 +208,39 @@ struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
 int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p);
 /* It is no more, or was never: later calls answer err. From the owner's calls. */
 void rosm_rd_peer_down(struct rosm_rd *rd, struct rosm_rd_peer *p, int err);
+void rosm_rd_check_claim_slow(struct rosm_rd *rd, uint64_t word);
+
 /* Slots at the head that nobody will ever publish. */
-void rosm_rd_check_claim(struct rosm_rd *rd);
+static inline void rosm_rd_check_claim(struct rosm_rd *rd)
+{
+	uint64_t word = atomic_load_explicit(
+		&rd->ring.slots[rd->ring.head & rd->ring.mask].word,
+		memory_order_acquire);
+
+	if (ru_unlikely(rosm_slot_word_state(word) == ROSM_SLOT_CLAIMED))
+		rosm_rd_check_claim_slow(rd, word);
+}
+
+bool rosm_rd_bury_slow(struct rosm_rd *rd, uint32_t deaths, bool lost);
+
 /* Act on deaths that were proven since; true if there were. */
-bool rosm_rd_bury(struct rosm_rd *rd);
+static inline bool rosm_rd_bury(struct rosm_rd *rd)
+{
+	/* A-rddead: pairs with R-rddead in rosm_rd_peer_dead */
+	uint32_t deaths = atomic_load_explicit(&rd->inst->rd_deaths,
+					       memory_order_acquire);
+	bool lost = rosm_inst_is_lost(rd->inst);
+
+	return ru_unlikely(deaths != atomic_load_explicit(
+					     &rd->deaths_seen,
+					     memory_order_relaxed) ||
+			   lost != rd->lost) &&
+	       rosm_rd_bury_slow(rd, deaths, lost);
+}
 
 /*
  * Name the peer's descriptor in a hazard line and see that it is still the
- * endpoint: its ring may be written until rosm_hazard_clear. -ECONNABORTED.
+ * endpoint: its ring may be written until rosm_hazard_clear_qp. -ECONNABORTED.
  */
 static inline int rosm_rd_enter(struct rosm_rd *rd, struct rosm_rd_peer *p,
 				struct rosm_wire_hazard **h_out)
@@ -213,7 +248,7 @@ static inline int rosm_rd_enter(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	struct rosm_wire_hazard *h = rosm_hazard_line(rd->inst);
 
 	rosm_hazard_qp(h, p->who, p->index);
-	rosm_hazard_barrier(p->peer->fenced && rd->inst->self->fenced);
+	rosm_hazard_barrier(p->peer->fenced);	/* says it of us as well */
 	if (ru_likely(atomic_load_explicit(&p->desc->qpn,
 					   memory_order_acquire) == p->qpn &&
 		      !atomic_load_explicit(&p->peer->dead,
@@ -221,7 +256,7 @@ static inline int rosm_rd_enter(struct rosm_rd *rd, struct rosm_rd_peer *p,
 		*h_out = h;
 		return 0;
 	}
-	rosm_hazard_clear(rd->inst, h);
+	rosm_hazard_clear_qp(rd->inst, h);
 	return -ECONNABORTED;
 }
 

@@ -299,7 +299,7 @@ void rosm_rd_wake(struct rosm_rd *rd, struct rosm_rd_peer *p)
 	    rosm_rd_enter(rd, p, &h))
 		return;
 	rosm_ring_notify(p->peer, p->tx.hdr, true);
-	rosm_hazard_clear(rd->inst, h);
+	rosm_hazard_clear_qp(rd->inst, h);
 }
 
 void rosm_rd_nudge(struct rosm_rd *rd, struct rosm_rd_peer *p)

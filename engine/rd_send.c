@@ -22,22 +22,31 @@
 #include "util/copy.h"
 #include "util/fault.h"
 
+/* Slots of an eighth, less one. */
+static inline uint32_t eighth_mask(const struct rosm_rd_peer *p)
+{
+	return p->tx.mask >> 3;
+}
+
+/* An eighth begins: the fourth before it has to be consumed. */
+static RU_NOINLINE bool share_left_slow(struct rosm_rd_peer *p)
+{
+	uint32_t eighth = eighth_mask(p) + 1;
+
+	return p->sent < 4 * eighth ||
+	       rosm_ring_consumed(&p->tx, p->mark[p->sent / eighth & 3]);
+}
+
 /* Whether this end may claim one more slot of the peer's ring. */
 static inline bool share_left(struct rosm_rd_peer *p)
 {
-	uint32_t quarter = (p->tx.mask + 1) / 8;
-
-	if (ru_likely(p->sent & (quarter - 1)) || p->sent < 4 * quarter)
-		return true;
-	return rosm_ring_consumed(&p->tx, p->mark[p->sent / quarter & 3]);
+	return ru_likely(p->sent & eighth_mask(p)) || share_left_slow(p);
 }
 
 static inline void share_taken(struct rosm_rd_peer *p, uint64_t pos)
 {
-	uint32_t quarter = (p->tx.mask + 1) / 8;
-
-	if (ru_unlikely(!(++p->sent & (quarter - 1))))
-		p->mark[(p->sent / quarter - 1) & 3] = pos;
+	if (ru_unlikely(!(++p->sent & eighth_mask(p))))
+		p->mark[(p->sent / (eighth_mask(p) + 1) - 1) & 3] = pos;
 }
 
 static inline uint8_t slot_flags(const struct rosm_rd_msg *msg)
@@ -146,11 +155,61 @@ static int send_whole(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	rosm_ring_notify(p->peer, p->tx.hdr, true);
 	share_taken(p, pos);
 out:
-	rosm_hazard_clear(rd->inst, h);
+	rosm_hazard_clear_qp(rd->inst, h);
 	if (!rc)
 		count_tx(p, inlined ? ROSM_MOVER_INLINE : ROSM_MOVER_CHUNK,
 			 len);
 	return rc;
+}
+
+/*
+ * The slot after the next one, for writing: the next is what a receiver that
+ * keeps up looks at all the time, and would take back. Not where others send
+ * in between, whose slots those are.
+ */
+static inline void ask_for_slot(const struct rosm_rd_peer *p, uint64_t hint,
+				uint64_t pos)
+{
+	if (ru_likely(hint == pos))
+		ru_prefetchw(&p->tx.slots[(pos + 2) & p->tx.mask]);
+}
+
+/*
+ * The same for what most messages are: one buffer, so small that it goes into
+ * the slot, no answer wanted.
+ */
+static inline int send_small(struct rosm_rd *rd, struct rosm_rd_peer *p,
+			     const struct rosm_rd_msg *msg, uint32_t len)
+{
+	const char *from = msg->iov->iov_base;
+	uint64_t hint = p->tx.hint, pos;
+	struct rosm_wire_hazard *h;
+	struct rosm_wire_slot *slot;
+
+	if (ru_likely(len))	/* as touch() */
+		__asm__ volatile("" : : "r"(from[0]), "r"(from[len - 1]));
+	if (ru_unlikely(rosm_rd_enter(rd, p, &h))) {
+		rosm_rd_peer_down(rd, p, -ECONNABORTED);
+		return -ECONNABORTED;
+	}
+	slot = share_left(p) ? rosm_ring_claim(&p->tx, rd->inst->who, &pos) :
+			       NULL;
+	if (ru_unlikely(!slot)) {
+		rosm_hazard_clear_qp(rd->inst, h);
+		return -EAGAIN;
+	}
+	ru_copy(slot->rd.payload, from, len);
+	slot_fill(slot, rd, p, ROSM_SLOT_RD_MSG,
+		  slot_flags(msg) | ROSM_SLOT_F_INLINE, msg, len, 0);
+	RU_KILL_POINT("rd.filled");
+	rosm_ring_publish(&p->tx, slot, pos, rd->inst->who);
+	RU_KILL_POINT("rd.published");
+	rosm_ring_notify(p->peer, p->tx.hdr, true);
+	share_taken(p, pos);
+	rosm_hazard_clear_qp(rd->inst, h);
+	ask_for_slot(p, hint, pos);
+	count_tx(p, ROSM_MOVER_INLINE, len);
+	return 0;
 }
 
 int rosm_rd_publish_ref(struct rosm_rd *rd, struct rosm_rd_peer *p,
@@ -179,7 +238,7 @@ int rosm_rd_publish_ref(struct rosm_rd *rd, struct rosm_rd_peer *p,
 		rosm_ring_notify(p->peer, p->tx.hdr, true);
 		share_taken(p, pos);
 	}
-	rosm_hazard_clear(rd->inst, h);
+	rosm_hazard_clear_qp(rd->inst, h);
 	return slot ? 0 : -EAGAIN;
 }
 
@@ -228,28 +287,39 @@ static int send_asking(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	return rc;
 }
 
-int rosm_rd_send(struct rosm_rd *rd, struct rosm_rd_peer *peer,
-		 const struct rosm_rd_msg *msg)
+static RU_NOINLINE int send_any(struct rosm_rd *rd, struct rosm_rd_peer *peer,
+				const struct rosm_rd_msg *msg)
 {
 	uint64_t len;
 	int rc;
 
-	if (ru_unlikely(msg->iov_count > ROSM_RD_IOV))
+	if (msg->iov_count > ROSM_RD_IOV)
 		return -EINVAL;
-	len = msg->iov_count == 1 ? msg->iov[0].iov_len :
-				    ru_iov_len(msg->iov, msg->iov_count);
-	if (ru_unlikely(len > UINT64_MAX / 2))
+	len = ru_iov_len(msg->iov, msg->iov_count);
+	if (len > UINT64_MAX / 2)
 		return -EINVAL;
 	rc = rosm_rd_up(rd, peer);
-	if (ru_unlikely(rc))
+	if (rc)
 		return rc;
-	if (ru_unlikely(len > rd->eager_bytes || len > peer->tx.chunk_bytes)) {
+	if (len > rd->eager_bytes || len > peer->tx.chunk_bytes) {
 		if (msg->flags & ROSM_RD_WHOLE)
 			return -EMSGSIZE;
-	} else if (ru_likely(!(msg->flags & ROSM_RD_ACK))) {
+	} else if (!(msg->flags & ROSM_RD_ACK)) {
 		return send_whole(rd, peer, msg, len, 0);
 	}
 	return send_asking(rd, peer, msg, len);
+}
+
+int rosm_rd_send(struct rosm_rd *rd, struct rosm_rd_peer *peer,
+		 const struct rosm_rd_msg *msg)
+{
+	if (ru_likely(msg->iov_count == 1 &&
+		      msg->iov->iov_len <= ROSM_SLOT_RD_INLINE &&
+		      !(msg->flags & ROSM_RD_ACK) &&
+		      rosm_rd_state(peer) == ROSM_RD_UP))
+		return send_small(rd, peer, msg,
+				  (uint32_t)msg->iov->iov_len);
+	return send_any(rd, peer, msg);
 }
 
 int rosm_rd_announce(struct rosm_rd *rd, struct rosm_rd_peer *p, uint64_t len,
