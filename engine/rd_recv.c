@@ -17,6 +17,8 @@
 #include "util/copy.h"
 #include "util/log.h"
 
+/* One position in so many looks after peers, deaths and other endpoints. */
+#define BUSY_MASK	255u
 /* At a claimed slot: about 100 ns. */
 #define AWAIT_LOOKS	64u
 
@@ -320,6 +322,13 @@ static inline bool take_small(struct rosm_rd *rd, struct rosm_wire_slot *slot,
 	return true;
 }
 
+/* Rather often, also while the ring never runs empty. */
+static RU_NOINLINE void poll_busy(struct rosm_rd *rd)
+{
+	rosm_progress(rd->inst);
+	rosm_rd_bury(rd);	/* it is told of when the ring is empty */
+}
+
 /* There is something besides a small message. */
 static RU_NOINLINE int poll_more(struct rosm_rd *rd,
 				 struct rosm_rd_event *ev_out)
@@ -339,6 +348,8 @@ static RU_NOINLINE int poll_more(struct rosm_rd *rd,
 		}
 		if (!slot)
 			return poll_idle(rd, ev_out);
+		if (ru_unlikely(!(pos & BUSY_MASK)))
+			poll_busy(rd);
 		rc = take(rd, slot, pos, ev_out);
 	} while (ru_unlikely(!rc));
 	rosm_progress_busy(rd->inst);
@@ -393,7 +404,8 @@ int rosm_rd_poll(struct rosm_rd *rd, struct rosm_rd_event *ev_out)
 					    memory_order_relaxed))) {
 		if (!slot)
 			return poll_idle(rd, ev_out);
-		if (take_small(rd, slot, pos, ev_out)) {
+		if (ru_likely(pos & BUSY_MASK) &&
+		    take_small(rd, slot, pos, ev_out)) {
 			rosm_progress_busy(rd->inst);
 			return 1;
 		}

@@ -2,6 +2,8 @@
 /* RD: one side is killed in the middle; the other goes on. */
 #include <config.h>
 
+#include <unistd.h>
+
 #include "engine/rd.h"
 #include "tests/proc/rd_lib.h"
 
@@ -314,6 +316,78 @@ static void a_successor_leaves_what_is_to_be_rescued(void **state)
 	assert_int_equal(mp_run(3, successor, "0"), 0);
 }
 
+/* ---- a death while the ring never runs empty ---- */
+
+static void flood(struct end *e)
+{
+	struct rosm_rd_msg msg = { .iov_count = 0 };
+	char c;
+	int i;
+
+	do {
+		for (i = 0; i < 1000; i++)
+			(void)rosm_rd_send(e->rd, e->peer[0], &msg);
+	} while (mp_recv_timeout(e->mp, 0, &c, 1, 0) == -ETIMEDOUT);
+}
+
+/* So that the next poll does not find the ring empty, nor the one after. */
+static void await_two(struct end *e)
+{
+	struct rosm_ring *r = &e->rd->ring;
+	uint64_t pos = r->head + 1, word;
+
+	do {
+		sched_yield();
+		word = atomic_load(&r->slots[pos & r->mask].word);
+	} while (rosm_slot_word_state(word) != ROSM_SLOT_PUBLISHED ||
+		 rosm_slot_word_lap(word) != pos >> r->log2);
+}
+
+static void outlive_in_flood(struct end *e)
+{
+	struct rosm_rd_event ev;
+	uint64_t word = 1;
+	struct iovec iov = { &word, sizeof(word) };
+	struct rosm_rd_msg msg = {
+		.flags = ROSM_RD_ACK, .iov = &iov, .iov_count = 1,
+	};
+
+	CHECK_EQ(rosm_rd_send(e->rd, e->peer[1], &msg), ROSM_RD_PENDING);
+	mp_kill(e->mp, 1);
+	do {
+		await_two(e);
+		CHECK_EQ(rosm_rd_poll(e->rd, &ev), 1);
+	} while (ev.type == ROSM_RD_EV_MSG);
+	CHECK_EQ(ev.type, ROSM_RD_EV_SENT);
+	CHECK_EQ(ev.status, -ECONNABORTED);
+	mp_send(e->mp, 2, "x", 1);
+}
+
+static int flooded(struct mp *mp, int rank, void *arg)
+{
+	struct end e;
+
+	end_open(&e, mp, rank, arg, 64);
+	end_meet(&e);
+	if (rank == 1)
+		for (;;)
+			pause();
+	if (!rank)
+		outlive_in_flood(&e);
+	else
+		flood(&e);
+	mp_send(mp, 2 - rank, "x", 1);
+	mp_recv(mp, 2 - rank, &(char){ 0 }, 1);
+	end_close(&e);
+	return 0;
+}
+
+static void a_death_is_seen_while_others_keep_sending(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(3, flooded, "1"), 0);
+}
+
 /* ---- kills at any moment ---- */
 
 static int storm(struct mp *mp, int rank, void *arg)
@@ -416,6 +490,7 @@ int main(void)
 		BOTH_WAYS(outstanding_sends_to_a_dead_receiver_fail),
 		BOTH_WAYS(a_pull_from_a_dead_sender_fails),
 		cmocka_unit_test(a_successor_leaves_what_is_to_be_rescued),
+		cmocka_unit_test(a_death_is_seen_while_others_keep_sending),
 		BOTH_WAYS(kills_at_any_moment_leave_the_receiver_working),
 	};
 
