@@ -369,6 +369,7 @@ static int flooded(struct mp *mp, int rank, void *arg)
 
 	end_open(&e, mp, rank, arg, 64);
 	end_meet(&e);
+	mp_barrier(mp);
 	if (rank == 1)
 		for (;;)
 			pause();
