@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -187,6 +188,63 @@ bool ru_proc_same_pidns(const struct ru_proc_id *a,
 			const struct ru_proc_id *b)
 {
 	return a->boot_hash == b->boot_hash && a->pidns_ino == b->pidns_ino;
+}
+
+/* What of a process decides who may look at it, and at whom it may look. */
+struct sight {
+	ino_t userns;
+	unsigned int uid[4];		/* real, effective, saved, file system */
+	unsigned int gid[4];
+	unsigned long long permitted;	/* capabilities */
+	unsigned long long effective;
+};
+
+static bool read_sight(const char *who, struct sight *s_out)
+{
+	char path[64], text[4096];
+	const char *uid, *gid, *prm, *eff;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/user", who);
+	if (stat(path, &st))
+		return false;
+	s_out->userns = st.st_ino;
+	snprintf(path, sizeof(path), "/proc/%s/status", who);
+	if (read_file(path, text, sizeof(text)) < 0)
+		return false;
+	uid = strstr(text, "\nUid:");
+	gid = strstr(text, "\nGid:");
+	prm = strstr(text, "\nCapPrm:");
+	eff = strstr(text, "\nCapEff:");
+	return uid && gid && prm && eff &&
+	       sscanf(uid, " Uid: %u %u %u %u", &s_out->uid[0],
+		      &s_out->uid[1], &s_out->uid[2], &s_out->uid[3]) == 4 &&
+	       sscanf(gid, " Gid: %u %u %u %u", &s_out->gid[0],
+		      &s_out->gid[1], &s_out->gid[2], &s_out->gid[3]) == 4 &&
+	       sscanf(prm, " CapPrm: %llx", &s_out->permitted) == 1 &&
+	       sscanf(eff, " CapEff: %llx", &s_out->effective) == 1;
+}
+
+/* The looker's file system id is all three of the looked-at. */
+static bool same_ids(const unsigned int looker[4], const unsigned int id[4])
+{
+	return looker[3] == id[0] && looker[3] == id[1] && looker[3] == id[2];
+}
+
+bool ru_proc_may_look(pid_t pid)
+{
+	const unsigned long long ptrace = 1ull << 19;	/* CAP_SYS_PTRACE */
+	struct sight me, it;
+	char who[16];
+
+	snprintf(who, sizeof(who), "%d", (int)pid);
+	if (!read_sight("self", &me) || !read_sight(who, &it) ||
+	    me.userns != it.userns)
+		return false;
+	if (it.effective & ptrace)
+		return true;
+	return prctl(PR_GET_DUMPABLE) == 1 && same_ids(it.uid, me.uid) &&
+	       same_ids(it.gid, me.gid) && !(me.permitted & ~it.effective);
 }
 
 int ru_pidfd_open(pid_t pid)

@@ -49,6 +49,13 @@ bool ru_proc_same_pidns(const struct ru_proc_id *a,
  */
 int ru_proc_open(const struct ru_proc_id *id);
 
+/*
+ * Whether that process may open what /proc/PID/fd of this one shows, by the
+ * kernel's own rules (ptrace(2), access mode checking, PTRACE_MODE_READ);
+ * security modules may still forbid it. False also where it cannot be told.
+ */
+bool ru_proc_may_look(pid_t pid);
+
 /* fd or -errno (-ENOSYS before Linux 5.3). */
 int ru_pidfd_open(pid_t pid);
 
