@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "engine/move/move.h"
 #include "engine/progress.h"
 #include "util/fault.h"
 #include "util/log.h"
@@ -36,8 +37,9 @@ static int make_xfer(struct rosm_conn *c)
 			     4096, &off);
 	if (rc)
 		return rc;
-	RU_INFO("move", "qp 0x%x: data towards qp 0x%x goes through shared memory",
-		c->src_qpn, c->dst_qpn);
+	/* why, was said once for the peer (move/cma.c) */
+	RU_DBG("move", "qp 0x%x: bounces with qp 0x%x", c->src_qpn,
+	       c->dst_qpn);
 	c->owner->xfer_off = off;
 	atomic_store_explicit(&c->sctl->xfer_off, off, memory_order_release);
 	return 0;
@@ -131,6 +133,9 @@ int rosm_assist_move(struct rosm_conn *c, const struct rosm_op *op,
 	if (moved)
 		atomic_fetch_add_explicit(&c->inst->bounce_steps, 1,
 					  memory_order_relaxed);
+	/* the sink's part is counted by its caller */
+	if (moved && !sink && rosm_bounce_over(b))
+		rosm_move_count(dst->peer, ROSM_MOVER_BOUNCE, true, len);
 	if (moved || owner)
 		call_for(c);
 	if (!rosm_bounce_over(b) || !sink)

@@ -289,7 +289,10 @@ static int move(struct rosm_conn *c, const struct rosm_op *op,
 	int rc = rosm_move(src, dst, op->len, fault_out);
 	struct rosm_peer *other = c->src->self ? c->dst : c->src;
 
-	if (rc == -EOPNOTSUPP) {
+	if (!rc && op->inline_data && !other->local && !c->src->self) {
+		/* its owner had left the payload in the queue */
+		rosm_move_count(other, ROSM_MOVER_INLINE, false, op->len);
+	} else if (rc == -EOPNOTSUPP) {
 		rc = rosm_assist_move(c, op, src, dst, op->len);
 		if (!rc)
 			rosm_move_count(other, ROSM_MOVER_BOUNCE,

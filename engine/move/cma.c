@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -108,6 +109,27 @@ static bool is_denial(int err)
 	       err == EINVAL || err == EOPNOTSUPP;
 }
 
+/* For good, and said once, whichever thread finds it. err 0: not wanted. */
+static void deny(struct rosm_peer *peer, bool write, int err)
+{
+	char who[64];
+
+	if (atomic_exchange_explicit(write ? &peer->cma_write : &peer->cma_read,
+				     ROSM_CMA_NO, memory_order_relaxed) ==
+	    ROSM_CMA_NO)
+		return;
+	if (peer->pid > 0)
+		snprintf(who, sizeof(who), "process %d", (int)peer->pid);
+	else
+		snprintf(who, sizeof(who), "slot %u, whose pid is hidden",
+			 rosm_wire_who_slot(peer->who));
+	RU_INFO("move", "%s: its memory cannot be %s directly (%s): data %s it "
+		"goes through shared memory", who, write ? "written" : "read",
+		peer->pid <= 0 ? "no pid" : err ? strerror(err) :
+						  "ROSM_MOVE_CMA is 0",
+		write ? "to" : "from");
+}
+
 static bool probe(struct rosm_peer *peer, _Atomic int *verdict, bool write)
 {
 	int v = atomic_load_explicit(verdict, memory_order_relaxed);
@@ -118,26 +140,27 @@ static bool probe(struct rosm_peer *peer, _Atomic int *verdict, bool write)
 	if (v != ROSM_CMA_UNKNOWN)
 		return v == ROSM_CMA_YES;
 	if (!ru_param_bool("ROSM_MOVE_CMA") || peer->pid <= 0) {
-		v = ROSM_CMA_NO;
-	} else {
-		local.iov_base = &byte;
-		local.iov_len = 1;
-		remote.iov_base = NULL;
-		remote.iov_len = 1;
-		n = write ? process_vm_writev(peer->pid, &local, 1, &remote, 1,
-					      0) :
-			    process_vm_readv(peer->pid, &local, 1, &remote, 1,
-					     0);
-		if (n < 0 && errno == ESRCH)
-			return false;	/* says nothing about permission */
-		v = n < 0 && is_denial(errno) ? ROSM_CMA_NO : ROSM_CMA_YES;
+		deny(peer, write, 0);
+		return false;
 	}
-	atomic_store_explicit(verdict, v, memory_order_relaxed);
-	if (v == ROSM_CMA_NO)
-		RU_INFO("move", "cannot %s memory of process %d directly: "
-			"its data goes through shared memory",
-			write ? "write" : "read", (int)peer->pid);
-	return v == ROSM_CMA_YES;
+	local.iov_base = &byte;
+	local.iov_len = 1;
+	remote.iov_base = NULL;
+	remote.iov_len = 1;
+	n = write ? process_vm_writev(peer->pid, &local, 1, &remote, 1, 0) :
+		    process_vm_readv(peer->pid, &local, 1, &remote, 1, 0);
+	if (n < 0 && errno == ESRCH)
+		return false;	/* says nothing about permission */
+	if (n < 0 && is_denial(errno)) {
+		deny(peer, write, errno);
+		return false;
+	}
+	/* another thread may have been refused meanwhile */
+	v = ROSM_CMA_UNKNOWN;
+	return atomic_compare_exchange_strong_explicit(
+		       verdict, &v, ROSM_CMA_YES, memory_order_relaxed,
+		       memory_order_relaxed) ||
+	       v == ROSM_CMA_YES;
 }
 
 bool rosm_move_can_read(struct rosm_peer *peer)
@@ -153,13 +176,13 @@ bool rosm_move_can_write(struct rosm_peer *peer)
 /* Which side of a failed copy is not mapped: asks about our own first byte. */
 static bool own_byte_faults(const struct iovec *iov)
 {
-	struct iovec local, remote = { iov->iov_base, 1 };
 	char byte;
+	struct iovec there = { iov->iov_base, 1 }, here = { &byte, 1 };
+	ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
 
-	local.iov_base = &byte;
-	local.iov_len = 1;
-	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) < 0 &&
-	       errno == EFAULT;
+	if (n < 0 && is_denial(errno))	/* by a filter of one of the two */
+		n = process_vm_writev(getpid(), &there, 1, &here, 1, 0);
+	return n < 0 && errno == EFAULT;
 }
 
 /*
@@ -235,8 +258,12 @@ static int cma_copy(struct rosm_peer *peer, struct cursor mine,
 		}
 		if (rc == -ESRCH)
 			return rc;
+		if (rc && is_denial(-rc)) {
+			deny(peer, write, -rc);
+			return -EOPNOTSUPP;
+		}
 		if (rc)
-			return is_denial(-rc) ? -EOPNOTSUPP : rc;
+			return rc;
 		done += moved;
 	}
 	return 0;
@@ -264,10 +291,6 @@ int rosm_move(const struct rosm_end *src, const struct rosm_end *dst,
 		return rosm_peer_is_dead(peer) ? -ESRCH : -EOPNOTSUPP;
 	rc = write ? cma_copy(peer, s, d, len, true, fault_out) :
 		     cma_copy(peer, d, s, len, false, fault_out);
-	if (rc == -EOPNOTSUPP)
-		atomic_store_explicit(write ? &peer->cma_write :
-					      &peer->cma_read,
-				      ROSM_CMA_NO, memory_order_relaxed);
 	if (rc == -ESRCH && !rosm_peer_is_dead(peer))
 		rosm_peers_watch_now(peer->inst);
 	return rc;
