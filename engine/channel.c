@@ -28,6 +28,8 @@
 #include "util/clock.h"
 #include "util/fault.h"
 
+#define BLIND_MS	250	/* between looks at peers without a pidfd */
+
 static int watch(int epfd, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -188,6 +190,18 @@ static void quiet(struct rosm_channel *ch)
 	ru_lock_release(&ch->lock);
 }
 
+/*
+ * Without membarrier we cannot make a peer's post see that we wait for it, and
+ * without its pidfd a death wakes nobody: look again from time to time.
+ */
+static int sleep_ms(struct rosm_inst *inst)
+{
+	if (!inst->self->fenced && atomic_load(&inst->busy_count))
+		return 10;
+	return atomic_load_explicit(&inst->blind, memory_order_relaxed) ?
+		       BLIND_MS : -1;
+}
+
 int rosm_channel_get_event(struct rosm_channel *ch, void **cq_cookie_out)
 {
 	struct rosm_inst *inst = ch->ctx->inst;
@@ -210,13 +224,7 @@ int rosm_channel_get_event(struct rosm_channel *ch, void **cq_cookie_out)
 		if (steps != atomic_load_explicit(&inst->bounce_steps,
 						  memory_order_relaxed))
 			continue;
-		/*
-		 * Without membarrier we cannot make a peer's post see that we
-		 * wait for it: look again from time to time.
-		 */
-		if (poll(&p, 1, inst->self->fenced ||
-				!atomic_load(&inst->busy_count) ? -1 : 10) < 0 &&
-		    errno == EINTR)
+		if (poll(&p, 1, sleep_ms(inst)) < 0 && errno == EINTR)
 			return -EINTR;
 	}
 }

@@ -302,6 +302,7 @@ static void init_plain(struct rosm_inst *inst)
 	ru_list_init(&inst->dead_list);
 	ru_list_init(&inst->all_peers);
 	ru_list_init(&inst->old_peers);
+	ru_list_init(&inst->asks);
 	ru_list_init(&inst->qp_busy);
 	ru_list_init(&inst->rds);
 	ru_list_init(&inst->ctxs);

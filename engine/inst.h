@@ -91,6 +91,10 @@ struct rosm_inst {
 	struct ru_list all_peers;	/* every one until the end */
 	struct ru_list old_peers;	/* dead, their slot has a successor */
 	int contact_fd;			/* listening, also in watch_fd; or -1 */
+	struct ru_list asks;		/* contact.c: not answered yet */
+	uint32_t ask_round;
+	_Atomic uint64_t refused;	/* the last who that was refused */
+	atomic_uint blind;		/* living peers without a pidfd */
 	_Atomic uint32_t knock_seen;
 	_Atomic uint64_t hazards_used;	/* bit per line */
 	pthread_mutex_t hazard_shared;	/* of the last line */

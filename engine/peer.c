@@ -26,7 +26,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -317,6 +316,9 @@ int rosm_peer_adopt(struct rosm_inst *inst, const struct rosm_peer_ways *ways,
 	p->pidfd = ways->pidfd;
 	rosm_process_fd_add(p->pidfd);
 	peer_watch_add(p);
+	if (p->pidfd < 0 && !p->local)
+		atomic_fetch_add_explicit(&inst->blind, 1,
+					  memory_order_relaxed);
 	RU_DBG("peer", "slot %u is pid %d, %zu MiB mapped%s",
 	       rosm_wire_who_slot(p->who), (int)p->pid,
 	       (p->rw_size + p->ro_size) >> 20, p->local ? ", local" : "");
@@ -435,7 +437,11 @@ static int open_fd_of(pid_t pid, uint32_t fd, int flags)
 	return errno == EPERM || errno == EACCES ? -EACCES : -errno;
 }
 
-/* By /proc: the fast way, without a call of the peer. */
+/*
+ * By /proc: the fast way, without a call of the peer. -EACCES where it is shut
+ * or shows other processes: /proc may be that of another pid namespace
+ * (unshare without a mount of it), and a time namespace shifts start times.
+ */
 static int attach_by_proc(struct rosm_inst *inst, const struct slot_copy *s,
 			  struct rosm_peer_ways *w,
 			  struct rosm_peer **peer_out)
@@ -447,7 +453,8 @@ static int attach_by_proc(struct rosm_inst *inst, const struct slot_copy *s,
 	w->pid = s->id.pid;
 	w->pidfd = ru_proc_open(&s->id);
 	if (w->pidfd == -ESRCH)
-		return -ECONNABORTED;
+		return rosm_dir_alive(inst->dir, w->who) ? -EACCES :
+							   -ECONNABORTED;
 	if (w->pidfd < 0)	/* no pidfds here: the lock byte will do */
 		w->pidfd = -1;
 	w->rw_fd = open_fd_of(w->pid, s->rw_fd - 1, O_RDWR);
@@ -486,9 +493,10 @@ static int attach(struct rosm_inst *inst, uint64_t who,
 		return rosm_peer_adopt(inst, &w, peer_out);
 	}
 	rc = attach_by_proc(inst, &s, &w, peer_out);
-	if (!rc && prctl(PR_GET_DUMPABLE) != 1)
+	if (!rc && !ru_proc_may_look(w.pid))
 		rosm_contact_introduce(inst, who);
-	if (rc == -EACCES)
+	/* no such file, or another one: that was somebody else's /proc */
+	if (rc == -EACCES || rc == -ENOENT || rc == -ENXIO || rc == -ESTALE)
 		rc = rosm_contact_ask(inst, who, peer_out);
 	return rc;
 }
@@ -524,7 +532,7 @@ int rosm_peer_get(struct rosm_inst *inst, uint64_t who,
 	}
 	rc = attach(inst, who, peer_out);
 	if (!rc || rc == -ENOMEM || rc == -EPROTO || rc == -EACCES ||
-	    rc == -EHOSTUNREACH || rc == -ECONNABORTED)
+	    rc == -EAGAIN || rc == -EHOSTUNREACH || rc == -ECONNABORTED)
 		return rc;
 	/* Descriptors closed or exchanged: either it just died, or worse. */
 	if (rosm_peer_dies_soon(inst, who))

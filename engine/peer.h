@@ -33,7 +33,7 @@ struct rosm_peer {
 	atomic_bool dead;		/* proven */
 	bool reaping;			/* a thread has taken that on */
 	bool reaped;			/* it is done: may be unmapped */
-	bool fenced;			/* registered for GLOBAL_EXPEDITED */
+	bool fenced;			/* both are reached by membarrier */
 	int pidfd;			/* -1: self, local or not to be had */
 	void *rw;			/* its segments as mapped here */
 	void *ro;
@@ -61,7 +61,9 @@ struct rosm_peer {
  * The peer with this identity, attached if it is not yet. May do system
  * calls. -EHOSTUNREACH: no such instance; -ECONNABORTED: it lived and died;
  * -EPROTO: another wire version (one line names both); -EACCES: another
- * user's, or contact is forbidden here; -ENOMEM.
+ * user's, or contact is forbidden here; -EAGAIN: it lives, its /proc is shut
+ * to us and it was asked by socket, which its next call answers: ask again;
+ * -ENOMEM.
  */
 int rosm_peer_get(struct rosm_inst *inst, uint64_t who,
 		  struct rosm_peer **peer_out);

@@ -43,6 +43,9 @@ void rosm_peer_mark_dead(struct rosm_peer *peer)
 	/* Else it would be readable for ever. */
 	if (peer->pidfd >= 0)
 		epoll_ctl(inst->watch_fd, EPOLL_CTL_DEL, peer->pidfd, NULL);
+	else if (!peer->local)
+		atomic_fetch_sub_explicit(&inst->blind, 1,
+					  memory_order_relaxed);
 	RU_INFO("peer", "slot %u (pid %d) is gone",
 		rosm_wire_who_slot(peer->who), (int)peer->pid);
 }

@@ -56,7 +56,10 @@ bool rosm_inst_look_lost(struct rosm_inst *inst);
 void rosm_contact_init(struct rosm_inst *inst);
 void rosm_contact_fini(struct rosm_inst *inst);
 
-/* Ask the owner of the slot; -EHOSTUNREACH when it does not answer. */
+/*
+ * Ask the owner of the slot, or see whether it answered: 0; -EAGAIN: not yet;
+ * -ECONNABORTED, -EACCES (with one line), -EPROTO, -ENOMEM.
+ */
 int rosm_contact_ask(struct rosm_inst *inst, uint64_t who,
 		     struct rosm_peer **peer_out);
 

@@ -11,6 +11,8 @@
 #include "engine/rd.h"
 #include "util/log.h"
 
+#include <errno.h>
+
 void rosm_ctx_progress(struct rosm_ctx *ctx)
 {
 	rosm_progress(ctx->inst);
@@ -58,6 +60,14 @@ static void serve_peer(struct rosm_inst *inst, struct rosm_peer *peer)
 	}
 }
 
+/* As if it asked once more; the groups to be set afterwards. */
+static uint64_t attend_again(struct rosm_inst *inst, uint32_t slot)
+{
+	atomic_fetch_or_explicit(&inst->rwh->attn[slot / 64],
+				 1ull << slot % 64, memory_order_relaxed);
+	return 1ull << slot / 64;
+}
+
 /*
  * A-attn: waiters set their bit first, then the summary (R-attn in peer.c);
  * clear in the other order.
@@ -66,6 +76,7 @@ static void serve_attn(struct rosm_inst *inst)
 {
 	uint64_t groups = atomic_exchange_explicit(&inst->rwh->attn_sum, 0,
 						   memory_order_acq_rel);
+	uint64_t unmet = 0;
 
 	for (; groups; groups &= groups - 1) {
 		uint32_t g = (uint32_t)__builtin_ctzll(groups);
@@ -82,16 +93,22 @@ static void serve_attn(struct rosm_inst *inst)
 			if (!peer) {
 				uint32_t gen = atomic_load(
 					&inst->dir->insts[slot].gen);
+				int rc = !gen ? -ESRCH :
+					 rosm_peer_get(inst,
+						       rosm_wire_who(slot, gen),
+						       &peer);
 
-				if (!gen || rosm_peer_get(
-						    inst,
-						    rosm_wire_who(slot, gen),
-						    &peer))
+				if (rc == -EAGAIN)	/* when it answers */
+					unmet |= attend_again(inst, slot);
+				if (rc)
 					continue;
 			}
 			serve_peer(inst, peer);
 		}
 	}
+	if (unmet)
+		atomic_fetch_or_explicit(&inst->rwh->attn_sum, unmet,
+					 memory_order_release);
 }
 
 /* Errors that peers found against QPs of ours. */

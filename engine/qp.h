@@ -18,6 +18,8 @@
 #include "engine/rosm.h"
 #include "engine/wire/qp.h"
 
+#include <errno.h>
+
 #define ROSM_MAX_SGE	30u
 #define ROSM_MAX_MSG	(1u << 31)
 #define ROSM_MAX_INLINE	512u
@@ -121,6 +123,7 @@ struct rosm_qp {
 	_Atomic uint32_t sq_tail;	/* free again */
 	bool stalled;			/* WQEs sq_comp..sq_head are shared */
 	enum rosm_wc_status owed;	/* root cause that no WQE has told */
+	int contact;			/* of the last rosm_conn_forward() */
 	int stall;			/* enum rosm_stall of the first */
 	uint32_t stall_at;		/* its index */
 	uint64_t deadline_ns;		/* 0: none */
@@ -145,8 +148,17 @@ struct rosm_qp {
 };
 
 /* ---- qp_connect.c ---- */
-/* Fill conn for WQEs of qp; 0, or -errno of rosm_peer_get. */
-int rosm_conn_forward(struct rosm_conn *c, struct rosm_qp *qp);
+/*
+ * Look for the QP that qp is connected to and set qp->conn: 0, or -errno of
+ * rosm_peer_get, also kept in qp->contact. Under sq_lock.
+ */
+int rosm_conn_forward_locked(struct rosm_qp *qp);
+/* It lives, or died, but will not be reached: what was sent to it fails. */
+static inline bool rosm_conn_refused(const struct rosm_qp *qp)
+{
+	return qp->contact == -EACCES || qp->contact == -EPROTO ||
+	       qp->contact == -ECONNABORTED;
+}
 /* For WQEs of qp's peer, run here. */
 int rosm_conn_backward(struct rosm_conn *c, struct rosm_qp *qp,
 		       struct rosm_peer *src, uint32_t src_index);

@@ -13,6 +13,7 @@
 #include "engine/pd.h"
 #include "engine/qp.h"
 #include "util/log.h"
+#include "util/membarrier.h"
 
 static struct rosm_wire_qp *descriptor(struct rosm_peer *peer, uint32_t index)
 {
@@ -52,7 +53,7 @@ static int find_index(struct rosm_peer *peer, uint32_t qpn, uint64_t hint,
 	return -EHOSTUNREACH;
 }
 
-int rosm_conn_forward(struct rosm_conn *c, struct rosm_qp *qp)
+static int forward(struct rosm_conn *c, struct rosm_qp *qp)
 {
 	struct rosm_inst *inst = qp->inst;
 	uint32_t qpn = qp->attr.dest_qp_num, index;
@@ -70,8 +71,8 @@ int rosm_conn_forward(struct rosm_conn *c, struct rosm_qp *qp)
 	c->src_pd = qp->pd->number;
 	c->dst_qpn = qpn;
 	rc = rosm_dir_lookup(inst->dir, ROSM_DIR_T_QPN, qpn, &who, &hint);
-	if (rc)
-		return -EHOSTUNREACH;
+	if (rc)		/* it was asked, and went before it answered */
+		return qp->contact == -EAGAIN ? -ECONNABORTED : -EHOSTUNREACH;
 	rc = rosm_peer_get(inst, who, &peer);
 	if (rc)
 		return rc;
@@ -82,6 +83,27 @@ int rosm_conn_forward(struct rosm_conn *c, struct rosm_qp *qp)
 	c->dqp = descriptor(peer, index);
 	c->dctl = control(peer, index);
 	c->dst = peer;
+	return 0;
+}
+
+/*
+ * R-attn, R-stall as in rosm_sq_stall_locked(), which knew nobody to tell: what
+ * waits is the peer's to run from now on.
+ */
+int rosm_conn_forward_locked(struct rosm_qp *qp)
+{
+	struct rosm_conn fresh;
+
+	qp->contact = forward(&fresh, qp);
+	if (qp->contact)
+		return qp->contact;
+	qp->conn = fresh;
+	atomic_store_explicit(&qp->d->dest_who, fresh.dst->who,
+			      memory_order_relaxed);
+	if (qp->stalled) {
+		rosm_peer_attend(fresh.dst);
+		ru_membarrier();
+	}
 	return 0;
 }
 

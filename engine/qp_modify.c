@@ -96,13 +96,7 @@ static void store_values(struct rosm_qp *qp, const struct rosm_qp_attr *a,
 /* A peer that is not there yet is looked for again when something is sent. */
 static void connect_locked(struct rosm_qp *qp)
 {
-	struct rosm_conn fresh;
-
-	if (!rosm_conn_forward(&fresh, qp)) {
-		qp->conn = fresh;
-		atomic_store_explicit(&qp->d->dest_who, fresh.dst->who,
-				      memory_order_relaxed);
-	}
+	(void)rosm_conn_forward_locked(qp);
 }
 
 static void reset(struct rosm_qp *qp)
@@ -110,6 +104,7 @@ static void reset(struct rosm_qp *qp)
 	rosm_qp_discard(qp);
 	rosm_event_forget(&qp->ctx->events, qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
+	qp->contact = 0;
 	store_values(qp, &qp->attr, 0);
 	atomic_store_explicit(&qp->d->dest_who, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->ctl->nak, 0, memory_order_relaxed);

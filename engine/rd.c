@@ -23,6 +23,7 @@
 
 #define CLAIM_CHECK_NS	10000000ull
 #define RETRY_MIN_NS	1000000ull	/* between attempts at a contact */
+#define ASKED_NS	20000ull	/* likewise, when an answer may be there */
 
 /* Guards inst->rds; held while another thread's progress serves. */
 static struct ru_lock rds_lock;
@@ -134,7 +135,7 @@ static int find_desc(struct rosm_rd *rd, struct rosm_rd_peer *p)
 						      memory_order_relaxed));
 }
 
-/* One attempt; -EHOSTUNREACH and -ENOMEM may be otherwise later. */
+/* One attempt; -EHOSTUNREACH, -EAGAIN and -ENOMEM may be otherwise later. */
 static int contact_once(struct rosm_rd *rd, struct rosm_rd_peer *p)
 {
 	struct rosm_peer *peer;
@@ -151,8 +152,9 @@ static int contact_once(struct rosm_rd *rd, struct rosm_rd_peer *p)
 }
 
 /*
- * A peer that did not answer is asked again, but not sooner than the attempt
- * took: it may have waited two seconds for a process that makes no call.
+ * A peer that was not there is looked for again, but not sooner than the
+ * attempt took. -EAGAIN: it was asked by socket (contact.c), answers in its
+ * next call, and until then nothing can be sent to it.
  */
 int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p)
 {
@@ -173,14 +175,42 @@ int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p)
 		now = ru_clock_ns();
 		p->err = rc;
 		p->retry_ns = now + ru_max(now - start, RETRY_MIN_NS);
+	} else if (rc == -EAGAIN) {
+		p->err = rc;
+		p->retry_ns = start + ASKED_NS;
 	} else if (!rc) {
 		/* R-rdup: what find_desc() found; A-rdup in rosm_rd_wake */
 		atomic_store_explicit(&p->state, ROSM_RD_UP,
 				      memory_order_release);
 	} else if (rc != -ENOMEM) {
+		/* refused: there is no way to it (one line says why) */
+		if (rc == -EACCES || rc == -EPROTO)
+			rc = -EHOSTUNREACH;
 		rosm_rd_peer_down(rd, p, rc);
 	}
 	return rc;
+}
+
+void rosm_rd_ask_again(struct rosm_rd *rd)
+{
+	struct ru_list *l;
+	int rc;
+
+	ru_list_for_each(l, &rd->peers) {
+		struct rosm_rd_peer *p =
+			ru_list_entry(l, struct rosm_rd_peer, link);
+
+		rc = p->asked ? rosm_rd_up(rd, p) : -EAGAIN;
+		if (rc == -EAGAIN)
+			continue;
+		p->asked = 0;
+		rd->asked--;
+		if (rosm_rd_state(p) != ROSM_RD_DOWN || p->dying)
+			continue;
+		/* refused: for who waits that is as good as dead */
+		p->dying = 1;
+		rd->untold++;
+	}
 }
 
 struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
@@ -198,7 +228,8 @@ struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
 	/* it may have ended before we could map it; what it sent counts */
 	if (rosm_rd_state(p) == ROSM_RD_NEW)
 		(void)rosm_rd_contact(rd, p);
-	rd->last = p;
+	if (rosm_rd_state(p) != ROSM_RD_NEW)
+		rd->last = p;
 	return p;
 }
 
@@ -243,7 +274,13 @@ void rosm_rd_peer_put(struct rosm_rd *rd, struct rosm_rd_peer *peer)
 
 int rosm_rd_peer_contact(struct rosm_rd *rd, struct rosm_rd_peer *peer)
 {
-	return rosm_rd_up(rd, peer);
+	int rc = rosm_rd_up(rd, peer);
+
+	if (rc == -EAGAIN && !peer->asked) {
+		peer->asked = 1;
+		rd->asked++;
+	}
+	return rc;
 }
 
 void rosm_rd_peer_set_cookie(struct rosm_rd_peer *peer, uint64_t cookie)

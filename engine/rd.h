@@ -86,6 +86,7 @@ struct rosm_rd_peer {
 	struct rosm_select *select;	/* once something large came; lock */
 	struct rosm_wire_name *foreign;	/* name of another node, or NULL */
 	uint64_t retry_ns;		/* no attempt at a contact before */
+	uint8_t asked;			/* the owner awaits the contact */
 } RU_ALIGNED(RU_CACHELINE);
 
 static_assert(sizeof(struct rosm_rd_peer) <= 256, "state of a peer");
@@ -160,6 +161,7 @@ struct rosm_rd {
 	uint64_t awaited_pos;		/* claimed, and waited for once */
 	uint64_t next_claim_check_ns;
 	uint32_t untold;		/* dying peers without their event */
+	uint32_t asked;			/* peers whose contact is awaited */
 
 	uint32_t index;
 	struct rosm_pd *pd;
@@ -206,6 +208,8 @@ struct rosm_rd_peer *rosm_rd_peer_of(struct rosm_rd *rd, uint32_t qpn,
 				     uint64_t who);
 /* Map the peer and find its ring; 0 when UP, else why it cannot be. */
 int rosm_rd_contact(struct rosm_rd *rd, struct rosm_rd_peer *p);
+/* Those that were asked by who only waits for them; from poll. */
+void rosm_rd_ask_again(struct rosm_rd *rd);
 /* It is no more, or was never: later calls answer err. From the owner's calls. */
 void rosm_rd_peer_down(struct rosm_rd *rd, struct rosm_rd_peer *p, int err);
 void rosm_rd_check_claim_slow(struct rosm_rd *rd, uint64_t word);

@@ -162,7 +162,18 @@ static int take_rma(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	return 1;
 }
 
-/* 1: an event; 0: not, go on; -ENOMEM. */
+/*
+ * What the sender's segment is needed for waits until it has answered
+ * (contact.c): it sends, so its calls come.
+ */
+static bool unmapped(const struct rosm_rd_peer *p, const struct arrival *a)
+{
+	return !p->peer && rosm_rd_state(p) == ROSM_RD_NEW &&
+	       p->err == -EAGAIN &&
+	       (a->kind != ROSM_SLOT_RD_MSG || a->flags & ROSM_SLOT_F_ACK);
+}
+
+/* 1: an event; 0: not, go on; -ENOMEM, -EAGAIN. */
 static int take(struct rosm_rd *rd, struct rosm_wire_slot *slot, uint64_t pos,
 		struct rosm_rd_event *ev)
 {
@@ -179,6 +190,8 @@ static int take(struct rosm_rd *rd, struct rosm_wire_slot *slot, uint64_t pos,
 	p = rosm_rd_peer_of(rd, a.src_qpn, a.who);
 	if (ru_unlikely(!p))
 		return -ENOMEM;	/* it stays where it is */
+	if (ru_unlikely(unmapped(p, &a)))
+		return -EAGAIN;	/* likewise */
 	switch (a.kind) {
 	case ROSM_SLOT_RD_MSG:
 		return take_whole(rd, p, &a, ev);
@@ -252,7 +265,7 @@ static int tell_dead(struct rosm_rd *rd, struct rosm_rd_event *ev)
 		p->told = 1;
 		rd->untold--;
 		event_base(ev, ROSM_RD_EV_PEER_DEAD, p);
-		ev->status = -ECONNABORTED;
+		ev->status = p->err;
 		return 1;
 	}
 	rd->untold = 0;
@@ -279,6 +292,8 @@ static int poll_idle(struct rosm_rd *rd, struct rosm_rd_event *ev)
 {
 	rosm_progress(rd->inst);
 	rosm_rd_check_claim(rd);
+	if (ru_unlikely(rd->asked))
+		rosm_rd_ask_again(rd);
 	if (ru_unlikely(rosm_rd_bury(rd) || rd->untold)) {
 		/* what the dead left comes first */
 		if (take_ready(rd, ev) || take_next(rd, ev))
@@ -352,8 +367,12 @@ static RU_NOINLINE int poll_more(struct rosm_rd *rd,
 			poll_busy(rd);
 		rc = take(rd, slot, pos, ev_out);
 	} while (ru_unlikely(!rc));
+	if (rc < 0) {
+		poll_busy(rd);
+		return 0;
+	}
 	rosm_progress_busy(rd->inst);
-	return rc > 0;
+	return 1;
 }
 
 /*

@@ -441,7 +441,9 @@ int rosm_name_resolve(struct rosm_ctx *ctx, const char *service,
 /*
  * A peer of an endpoint, found by name: no contact before the first message,
  * so it succeeds for a peer that does not exist (then the first operation
- * answers -EHOSTUNREACH, or -ECONNABORTED if it lived and died). The same name
+ * answers -EHOSTUNREACH, or -ECONNABORTED if it lived and died). A peer whose
+ * /proc is shut to this process is asked for its memory and answers in its next
+ * call: until then operations answer -EAGAIN. The same name
  * gives the same peer, also the one that events name; put as often as got. The
  * pointer stays good until the endpoint is destroyed.
  */
@@ -450,7 +452,8 @@ int rosm_rd_peer_get(struct rosm_rd *rd, const uint8_t name[ROSM_NAME_BYTES],
 void rosm_rd_peer_put(struct rosm_rd *rd, struct rosm_rd_peer *peer);
 /*
  * Make the contact now, so that the peer's death is noticed: for who only
- * waits for its messages. 0, or what the first operation would answer.
+ * waits for its messages. 0, or what the first operation would answer; after
+ * -EAGAIN poll goes on trying, and a failure is told as EV_PEER_DEAD.
  */
 int rosm_rd_peer_contact(struct rosm_rd *rd, struct rosm_rd_peer *peer);
 /* A word of the face's with each peer (its fi_addr_t); initially all ones. */

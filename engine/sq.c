@@ -53,13 +53,17 @@ static void set_deadline(struct rosm_qp *qp, int stall)
 {
 	uint64_t wait = 0;
 
+	bool asked = stall == ROSM_STALL_PEER && !qp->conn.dst &&
+		     qp->contact == -EAGAIN;
+
+	/* asked, it answers or dies: its silence is no reason to fail */
 	if (!qp->deadline_ns || qp->stall != stall ||
-	    qp->stall_at != qp->sq_comp) {
+	    qp->stall_at != qp->sq_comp || asked) {
 		qp->stall = stall;
 		qp->stall_at = qp->sq_comp;
 		if (stall == ROSM_STALL_RNR)
 			wait = rnr_wait_ns(qp);
-		else if (stall == ROSM_STALL_PEER)
+		else if (stall == ROSM_STALL_PEER && !asked)
 			wait = peer_wait_ns(qp);
 		qp->deadline_ns = wait ? ru_clock_ns() + wait : 0;
 	}
@@ -383,7 +387,9 @@ static void expire_locked(struct rosm_qp *qp)
 					 ROSM_WC_RNR_RETRY_EXC_ERR :
 					 ROSM_WC_RETRY_EXC_ERR;
 
-	if (!qp->deadline_ns || ru_clock_ns() < qp->deadline_ns)
+	if ((!qp->deadline_ns || ru_clock_ns() < qp->deadline_ns) &&
+	    (qp->stall != ROSM_STALL_PEER || qp->conn.dst ||
+	     !rosm_conn_refused(qp)))
 		return;
 	atomic_store_explicit(status_at(qp, qp->sq_comp), (uint32_t)st + 1,
 			      memory_order_relaxed);
@@ -415,12 +421,8 @@ bool rosm_sq_kick_locked(struct rosm_qp *qp)
 
 	if (!qp->stalled)
 		return false;
-	if (!qp->conn.dst) {
-		struct rosm_conn fresh;
-
-		if (!rosm_conn_forward(&fresh, qp))
-			qp->conn = fresh;
-	}
+	if (!qp->conn.dst)
+		(void)rosm_conn_forward_locked(qp);
 	if (view_queue(&v, qp->inst->self, qp->d, qp->ctl))
 		return false;
 	/*

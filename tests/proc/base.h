@@ -6,6 +6,7 @@
 #ifndef TESTS_PROC_BASE_H
 #define TESTS_PROC_BASE_H
 
+#include <errno.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -32,19 +33,23 @@ static inline uint64_t base_swap(struct mp *mp, int other, uint64_t who)
 	return got;
 }
 
-static inline struct rosm_peer *base_peer(struct rosm_inst *inst, uint64_t who)
-{
-	struct rosm_peer *p = NULL;
-
-	CHECK_OK(rosm_peer_get(inst, who, &p));
-	return p;
-}
-
 static inline void base_nap_ms(long ms)
 {
 	struct timespec ts = { .tv_nsec = ms * 1000000 };
 
 	nanosleep(&ts, NULL);
+}
+
+static inline struct rosm_peer *base_peer(struct rosm_inst *inst, uint64_t who)
+{
+	struct rosm_peer *p = NULL;
+	int rc;
+
+	/* asked by socket, it answers in its next call */
+	while ((rc = rosm_peer_get(inst, who, &p)) == -EAGAIN)
+		base_nap_ms(1);
+	CHECK_OK(rc);
+	return p;
 }
 
 #endif

@@ -68,7 +68,9 @@ static int steps(struct rosm_inst *inst, uint64_t helper)
 	uint64_t off;
 	int rc, rc2;
 
-	rc = helper ? rosm_peer_get(inst, helper, &p) : 0;
+	do	/* it may have to be asked by socket */
+		rc = helper ? rosm_peer_get(inst, helper, &p) : 0;
+	while (rc == -EAGAIN);
 	rc2 = rosm_dir_new_qpn(inst->dir, inst->who, 0, &qpn);
 	rc = rc ? rc : rc2;
 	rc2 = rosm_dir_insert(inst->dir, ROSM_DIR_T_NAME, 5, inst->who, 0);
