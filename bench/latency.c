@@ -35,6 +35,7 @@ int main(int argc, char **argv)
 	end = args.face->open(&pair, bench_args_max(&args), args.provider);
 	for (r = 0; r < args.repeats; r++) {
 		for (i = 0; i < args.n_sizes; i++) {
+			bench_quiet_begin();
 			ns = args.face->pingpong(end, &pair, args.sizes[i], 20);
 			ns = args.face->pingpong(end, &pair, args.sizes[i], 50);
 			n = iterations(&pair, ns, args.ms);
@@ -43,6 +44,7 @@ int main(int argc, char **argv)
 			bench_frame_end(&pair, "latency",
 					bench_args_name(&args), args.sizes[i],
 					ns, "ns");
+			bench_quiet_end();
 		}
 	}
 	args.face->close(end);

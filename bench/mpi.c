@@ -165,6 +165,7 @@ int bench_mpi_stream(int argc, char **argv, const char *what,
 	bench_mpi_start(&b, argc, argv, sizes);
 	for (r = 0; r < b.repeats; r++) {
 		for (i = 0; i < b.n_sizes; i++) {
+			bench_quiet_begin();
 			per_s = stream(&b, b.sizes[i], 3);
 			n = (unsigned long)(per_s * (double)b.ms / 1e3 /
 					    (b.both_ways ? 2 : 1) /
@@ -176,6 +177,7 @@ int bench_mpi_stream(int argc, char **argv, const char *what,
 					b.both_ways ? what_both : what, b.name,
 					b.sizes[i], value(per_s, b.sizes[i]),
 					unit);
+			bench_quiet_end();
 		}
 	}
 	return bench_mpi_end(&b);

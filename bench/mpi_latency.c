@@ -44,6 +44,7 @@ int main(int argc, char **argv)
 	bench_mpi_start(&b, argc, argv, "8,1024,8192,65536,1048576");
 	for (r = 0; r < b.repeats; r++) {
 		for (i = 0; i < b.n_sizes; i++) {
+			bench_quiet_begin();
 			pingpong(&b, b.sizes[i], 20);
 			ns = pingpong(&b, b.sizes[i], 50);
 			n = (unsigned long)((double)b.ms * 1e6 / (2.0 * ns));
@@ -52,6 +53,7 @@ int main(int argc, char **argv)
 			ns = pingpong(&b, b.sizes[i], n);
 			bench_frame_end(&b.pair, "latency", b.name, b.sizes[i],
 					ns, "ns");
+			bench_quiet_end();
 		}
 	}
 	return bench_mpi_end(&b);

@@ -113,6 +113,27 @@ void bench_swap(struct bench_pair *pair, const void *mine, void *theirs,
 	bench_barrier(pair);
 }
 
+static void schedule(int policy, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+	const char *wanted = getenv("BENCH_REALTIME");
+
+	if (!wanted || strcmp(wanted, "1"))
+		return;
+	if (sched_setscheduler(0, policy, &param))
+		bench_fail("BENCH_REALTIME", -errno);
+}
+
+void bench_quiet_begin(void)
+{
+	schedule(SCHED_RR, 1);
+}
+
+void bench_quiet_end(void)
+{
+	schedule(SCHED_OTHER, 0);
+}
+
 static double line(struct bench_pair *pair)
 {
 	double ns;

@@ -52,6 +52,14 @@ void bench_barrier(struct bench_pair *pair);
 void bench_swap(struct bench_pair *pair, const void *mine, void *theirs,
 		size_t len);
 
+/*
+ * Around warming up and a frame: with BENCH_REALTIME=1 in the environment and
+ * the right to it, others do not get this processor meanwhile (SCHED_RR). Keep
+ * it short: they wait.
+ */
+void bench_quiet_begin(void);
+void bench_quiet_end(void);
+
 void bench_frame_begin(struct bench_pair *pair);
 /* Rank 0 prints; the value counts there only. */
 void bench_frame_end(struct bench_pair *pair, const char *what,

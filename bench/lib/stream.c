@@ -37,6 +37,7 @@ int bench_stream_main(int argc, char **argv, const char *what,
 	end = args.face->open(&pair, bench_args_max(&args), args.provider);
 	for (r = 0; r < args.repeats; r++) {
 		for (i = 0; i < args.n_sizes; i++) {
+			bench_quiet_begin();
 			per_s = args.face->stream(end, &pair, args.sizes[i], 3,
 						  args.both_ways);
 			n = windows(&pair, per_s, args.ms, args.both_ways);
@@ -47,6 +48,7 @@ int bench_stream_main(int argc, char **argv, const char *what,
 					args.both_ways ? what_both : what,
 					bench_args_name(&args), args.sizes[i],
 					value(per_s, args.sizes[i]), unit);
+			bench_quiet_end();
 		}
 	}
 	args.face->close(end);
