@@ -7,19 +7,27 @@
 # rest is what .clang-format proposes for new code.
 . "$(dirname "$0")/lib.sh"
 
-for f in $(sources '*.c' '*.h'); do
-	expand "$root/$f" | awk -v f="$f" 'length > 100 {
-		printf "%s:%d: %d columns\n", f, FNR, length }'
-	awk -v f="$f" '
-	function no(why) { printf "%s:%d: %s\n", f, FNR, why }
+sources '*.c' '*.h' > "$tmp/list"
+# shellcheck disable=SC2016 # awk's $0
+(cd "$root" && xargs -r awk '
+	function no(why) { printf "%s:%d: %s\n", FILENAME, FNR, why }
+	function columns(line,	n, at) {
+		while (at = index(line, "\t")) {
+			n += at - 1; n += 8 - n % 8
+			line = substr(line, at + 1)
+		}
+		return n + length(line)
+	}
+	FNR == 1 { if (NR > 1 && last == "") print file ": an empty line at the end" }
 	{ code = $0; gsub(/"([^"\\]|\\.)*"/, "\"\"", code) }
+	columns($0) > 100 { no(columns($0) " columns") }
 	/[ \t]$/ { no("blanks at the end of the line") }
 	/^\t*        / { no("blanks where a tab belongs") }
 	code ~ /(^|[^A-Za-z0-9_])(if|for|while|switch)\(/ { no("no blank after a keyword") }
 	code ~ /^[^*]*\/\// { no("a comment of //") }
-	/^[A-Za-z_].*[)] *\{$/ { no("a function'\''s brace on its line") }
+	/^[A-Za-z_].*[)] *\{$/ { no("a function\047s brace on its line") }
 	/^$/ && last == "" && FNR > 1 { no("two empty lines") }
-	{ last = $0 }
-	END { if (FNR && last == "") no("an empty line at the end") }' "$root/$f"
-done >> "$tmp/findings"
+	{ last = $0; file = FILENAME }
+	END { if (NR && last == "") print file ": an empty line at the end" }
+' < "$tmp/list") >> "$tmp/findings"
 lint_end

@@ -6,20 +6,18 @@
 . "$(dirname "$0")/lib.sh"
 
 ban() { # files, extended regexp, exception, why
-	printf '%s\n' "$1" | while read -r f; do
-		[ -n "$f" ] || continue
-		grep -nE -- "$2" "$root/$f" | grep -vE -- "$3" |
-			sed "s,^,$f:,; s,\$, <- $4,"
-	done >> "$tmp/findings"
+	(cd "$root" && printf '%s\n' "$1" | xargs -r grep -nE -- "$2" /dev/null) |
+		grep -vE -- "$3" | sed "s,\$, <- $4," >> "$tmp/findings"
 }
 
+comment='^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)'
 code=$(sources '*.c' '*.h')
 product=$(echo "$code" | grep -E '^(util|engine|prov|verbs-compat)/')
-ban "$code" '\bvolatile\b' 'asm|^[0-9]+:[[:space:]]*(/?\*|//)' 'use <stdatomic.h>'
+ban "$code" '\bvolatile\b' "asm|$comment" 'use <stdatomic.h>'
 ban "$code" '__packed|attribute__\(\(packed' '^$' 'use explicit padding'
 ban "$code" '\b(TODO|FIXME|XXX)\b' '^$' 'say it in an issue'
 ban "$product" '\b(exit|printf|puts)[[:space:]]*\(' \
-	'^[0-9]+:[[:space:]]*(/?\*|//)|_exit' 'a library neither exits nor prints'
+	"$comment|_exit" 'a library neither exits nor prints'
 ban "$(scripts | grep -v '^tests/lint/')" '\b(pkill|killall)\b' \
 	'^$' 'kill by pid'
 lint_end

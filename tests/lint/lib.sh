@@ -29,12 +29,12 @@ sources() {
 scripts() {
 	{
 		sources '*.sh'
-		for f in $(sources '*'); do
-			case $f in *.c | *.h | *.md | *.am | *.in) continue ;; esac
-			case $f in configure | config.status | libtool) continue ;; esac
-			head -c 64 "$root/$f" | head -n 1 |
-				grep -aqE '^#!.*\b(sh|bash)\b' && echo "$f"
-		done
+		sources '*' | grep -vE '\.(c|h|md|am|in)$' |
+			grep -vxE 'configure|config.status|libtool' |
+			(cd "$root" && xargs -r awk '
+				FNR == 1 && /^#!.*[^a-z](ba|da)?sh( |$)/ {
+					print FILENAME }
+				FNR == 1 { nextfile }')
 	} | sort -u
 }
 

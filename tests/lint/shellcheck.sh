@@ -6,8 +6,6 @@
 
 command -v shellcheck > /dev/null || { echo "no shellcheck here"; exit 77; }
 cd "$root" || exit 99
-for f in $(scripts); do
-	timeout -k 2 60 shellcheck -x -P SCRIPTDIR -e SC1091 "$f" \
-		>> "$tmp/findings" 2>&1
-done
+scripts | xargs -r timeout -k 2 100 shellcheck -x -P SCRIPTDIR -e SC1091 \
+	>> "$tmp/findings" 2>&1
 lint_end
