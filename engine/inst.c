@@ -16,6 +16,7 @@
 #include "engine/peer.h"
 #include "engine/presence.h"
 #include "engine/process.h"
+#include "engine/progress.h"
 #include "util/clock.h"
 #include "util/env.h"
 #include "util/fault.h"
@@ -310,6 +311,7 @@ static void init_plain(struct rosm_inst *inst)
 	ru_list_init(&inst->channels);
 	inst->watch_ticks = ru_ns_to_ticks(WATCH_NS);
 	inst->next_watch = ru_ticks() + inst->watch_ticks;
+	inst->idle_max = ROSM_IDLE_POLLS_MAX;
 }
 
 static int open_watch(struct rosm_inst *inst)

@@ -79,6 +79,7 @@ struct rosm_inst {
 	struct ru_list channels;
 	uint64_t naks_seen;
 	_Atomic uint32_t idle;		/* polls in a row that found nothing */
+	_Atomic uint32_t idle_max;	/* that many before a yield */
 	atomic_uint bounce_steps;	/* shares of bounce copies done */
 
 	/* presence (inst.c, peer*.c, contact.c, hazard.c, mr.c own these) */

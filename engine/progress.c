@@ -9,9 +9,40 @@
 #include "engine/presence.h"
 #include "engine/qp.h"
 #include "engine/rd.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #include <errno.h>
+#include <sched.h>
+
+/* A yield that took longer let somebody else run, ... */
+#define YIELD_RAN_NS	1000u
+/* ... and one that took longer than this met one that computes. */
+#define YIELD_SPINNER_NS	100000u
+
+/*
+ * Who was back soon, but not at once, shares its core with others that spin
+ * and yield: waiting longer before the next offer would only delay the one of
+ * them that has work. Nobody there, or somebody who keeps the core for a time
+ * slice: offers are rarer.
+ */
+void rosm_progress_yield(struct rosm_inst *inst)
+{
+	uint32_t max = atomic_load_explicit(&inst->idle_max,
+					    memory_order_relaxed);
+	uint64_t ns = ru_ticks();
+
+	sched_yield();
+	ns = ru_ticks_to_ns(ru_ticks() - ns);
+	if (ns > YIELD_RAN_NS && ns < YIELD_SPINNER_NS)
+		max = ru_max(max / 2, ROSM_IDLE_POLLS_MIN);
+	else
+		max = ru_min(max * 2, ROSM_IDLE_POLLS_MAX);
+	atomic_store_explicit(&inst->idle_max, max, memory_order_relaxed);
+	/* the next offer of this wait comes after an eighth of that */
+	atomic_store_explicit(&inst->idle, max - max / 8,
+			      memory_order_relaxed);
+}
 
 void rosm_ctx_progress(struct rosm_ctx *ctx)
 {

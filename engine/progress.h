@@ -9,11 +9,12 @@
 
 #include "engine/peer.h"
 
-#include <sched.h>
-
 /* Empty polls in a row before the core is offered to others. */
-#define ROSM_IDLE_POLLS	512u
+#define ROSM_IDLE_POLLS_MAX	512u
+#define ROSM_IDLE_POLLS_MIN	8u
 
+/* Offer the core; how long that took tells how soon it is worth it again. */
+void rosm_progress_yield(struct rosm_inst *inst);
 void rosm_progress_slow(struct rosm_inst *inst);
 void rosm_progress_attn(struct rosm_inst *inst);
 
@@ -37,8 +38,8 @@ static inline void rosm_progress_busy(struct rosm_inst *inst)
 
 /*
  * A call that found nothing. Programs spin; where more of them spin than
- * there are cores, the one that has work must get one: after some 10 us of
- * finding nothing, the core is offered now and then.
+ * there are cores, the one that has work must get one: after so many calls
+ * that found nothing, the core is offered now and then.
  */
 static inline void rosm_progress(struct rosm_inst *inst)
 {
@@ -46,8 +47,9 @@ static inline void rosm_progress(struct rosm_inst *inst)
 					     memory_order_relaxed) + 1;
 
 	atomic_store_explicit(&inst->idle, idle, memory_order_relaxed);
-	if (ru_unlikely(idle >= ROSM_IDLE_POLLS && idle % 64 == 0))
-		sched_yield();
+	if (ru_unlikely(idle >= atomic_load_explicit(&inst->idle_max,
+						     memory_order_relaxed)))
+		rosm_progress_yield(inst);
 	if (rosm_progress_wanted(inst))
 		rosm_progress_slow(inst);
 	else
