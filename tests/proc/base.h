@@ -52,4 +52,20 @@ static inline struct rosm_peer *base_peer(struct rosm_inst *inst, uint64_t who)
 	return p;
 }
 
+/* Whether a thread of the peer names this key of who right now. */
+static inline bool base_names(const struct rosm_peer *p, uint64_t who,
+			      uint32_t key)
+{
+	const struct rosm_wire_hazard *h =
+		(const void *)((const char *)p->ro + ROSM_RO_HAZARD_OFF);
+	const uint64_t word = 1ull << 32 | key;
+	uint32_t i;
+
+	for (i = 0; i < ROSM_WIRE_HAZARDS; i++)
+		if ((h[i].owner == who && h[i].mr == word) ||
+		    (h[i].owner2 == who && h[i].mr2 == word))
+			return true;
+	return false;
+}
+
 #endif

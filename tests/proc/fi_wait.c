@@ -136,6 +136,46 @@ static void the_fd_wakes_who_polls_it(void **state)
 	assert_int_equal(mp_run(2, fd_worker, NULL), 0);
 }
 
+static int trywait_worker(struct mp *mp, int rank, void *arg)
+{
+	const struct fi_end_opts opts = { .caps = FI_MSG,
+					  .wait_obj = FI_WAIT_FD };
+	struct fi_cq_tagged_entry c;
+	uint64_t word = 3;
+	struct fid *fid;
+	struct fi_end e;
+	int i, ret = 0;
+
+	(void)arg;
+	fi_end_open(&e, mp, rank, &opts);
+	fid = &e.cq->fid;
+	for (i = 0; i < 5; i++) {
+		if (rank == 0) {
+			mp_recv(mp, 1, &ret, sizeof(ret));
+			CHECK_OK(FI_END_AGAIN(&e, fi_inject(e.ep, &word, 8,
+							    e.addr[1])));
+			mp_send(mp, 1, &ret, sizeof(ret));
+			continue;
+		}
+		CHECK_OK(fi_recv(e.ep, &word, 8, NULL, e.addr[0], NULL));
+		CHECK_EQ(fi_cq_read(e.cq, &c, 1), -FI_EAGAIN);
+		mp_send(mp, 0, &ret, sizeof(ret));
+		mp_recv(mp, 0, &ret, sizeof(ret));
+		/* it is in the ring, and no call has looked there since */
+		CHECK_EQ(fi_trywait(e.fabric, &fid, 1), -FI_EAGAIN);
+		CHECK_EQ(fi_cq_read(e.cq, &c, 1), 1);
+	}
+	mp_barrier(mp);
+	fi_end_close(&e);
+	return 0;
+}
+
+static void trywait_sees_what_came_before_it(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, trywait_worker, NULL), 0);
+}
+
 /* ---- event queue ------------------------------------------------------ */
 
 static int eq_worker(struct mp *mp, int rank, void *arg)
@@ -310,6 +350,7 @@ int main(void)
 		cmocka_unit_test(sread_sleeps_until_a_completion),
 		cmocka_unit_test(sread_polls_without_a_wait_object),
 		cmocka_unit_test(the_fd_wakes_who_polls_it),
+		cmocka_unit_test(trywait_sees_what_came_before_it),
 		cmocka_unit_test(event_queues_hold_events_in_order),
 		cmocka_unit_test(a_killed_peer_aborts_what_waits_for_it),
 		cmocka_unit_test(a_killed_peer_wakes_who_sleeps),

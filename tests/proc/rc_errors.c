@@ -17,6 +17,9 @@
 
 #include "tests/lib/assert.h"
 #include "tests/lib/mp.h"
+#include "engine/ctx.h"
+#include "engine/qp.h"
+#include "tests/proc/base.h"
 #include "tests/proc/rcpair.h"
 
 struct fault {
@@ -416,6 +419,64 @@ static void a_reset_pair_starts_anew(void **state)
 	assert_int_equal(mp_run(2, reuse, NULL), 0);
 }
 
+/*
+ * Rank 1 copies without a pause; rank 0 looks whether its hazard line names
+ * both regions, which is what a deregistration would wait for.
+ */
+static int named(struct mp *mp, int rank, void *arg)
+{
+	enum rosm_wr_opcode op = *(enum rosm_wr_opcode *)arg;
+	uint64_t end, looks = 0;
+	bool mine = false, theirs = false;
+	struct rcpair p;
+	struct rosm_wc wc;
+	char c;
+
+	rcpair_connect(&p, mp, !rank, NULL);
+	if (rank) {
+		while (mp_recv_timeout(mp, 0, &c, 1, 0) == -ETIMEDOUT) {
+			if (op == ROSM_WR_SEND)
+				rcpair_send(&p, 1, 0, RC_BUF_BYTES,
+					    ROSM_SEND_SIGNALED);
+			else
+				rcpair_rdma(&p, op, 1, 0, RC_BUF_BYTES, 0, 0);
+			rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
+		}
+		rcpair_close(&p);
+		return 0;
+	}
+	if (op == ROSM_WR_SEND)
+		rcpair_recv(&p, 1, 0, RC_BUF_BYTES);
+	end = mp_now_ns() + 5000000000ull;
+	while (!mine || !theirs) {
+		mine |= base_names(p.qp->conn.dst, p.ctx->inst->who,
+				   rosm_mr_rkey(p.mr));
+		theirs |= base_names(p.qp->conn.dst, p.qp->conn.dst->who,
+				     p.other.rkey);
+		if (++looks % 64)
+			continue;
+		CHECK_LT(mp_now_ns(), end);
+		if (rosm_cq_poll(p.cq, 1, &wc) == 1)
+			rcpair_recv(&p, 1, 0, RC_BUF_BYTES);
+	}
+	mp_send(mp, 1, &c, 1);
+	while (rcpair_poll(&p, &wc, 20))
+		rcpair_recv(&p, 1, 0, RC_BUF_BYTES);
+	rcpair_close(&p);
+	return 0;
+}
+
+static void a_copy_under_way_names_both_regions(void **state)
+{
+	enum rosm_wr_opcode op[] = { ROSM_WR_RDMA_WRITE, ROSM_WR_RDMA_READ,
+				     ROSM_WR_SEND };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(op) / sizeof(op[0]); i++)
+		assert_int_equal(mp_run(2, named, &op[i]), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +488,7 @@ int main(void)
 		cmocka_unit_test(a_peer_that_ends_in_order_disturbs_no_receive),
 		cmocka_unit_test(a_killed_peer_wakes_a_sleeper),
 		cmocka_unit_test(a_reset_pair_starts_anew),
+		cmocka_unit_test(a_copy_under_way_names_both_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RC: what waits, for how long, and in which order it comes: SQD, requests
- * behind Sends that waited, deadlines of sleepers.
+ * behind Sends that waited, deadlines of sleepers, who runs what waits.
  */
 #include <config.h>
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
+#include "engine/qp.h"
 #include "tests/lib/assert.h"
 #include "tests/lib/mp.h"
 #include "tests/proc/rcpair.h"
@@ -163,12 +166,131 @@ static void a_sleeper_learns_of_each_timeout(void **state)
 	assert_int_equal(mp_run(2, two_deadlines, NULL), 0);
 }
 
+/* The sender sleeps, the receiver makes no call after the post. */
+static int asleep(struct mp *mp, int rank, void *arg)
+{
+	struct pollfd fd = { .events = POLLIN };
+	struct rcpair p;
+
+	(void)arg;
+	rcpair_connect(&p, mp, !rank, NULL);
+	if (rank) {
+		sync_with(mp, 0);
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+		rcpair_recv(&p, 1, 0, 64);
+		sync_with(mp, 0);
+		rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
+	} else {
+		rcpair_send(&p, 1, 0, 64, ROSM_SEND_SIGNALED);
+		CHECK_EQ(rosm_cq_arm(p.cq, false), 0);
+		fd.fd = rosm_channel_fd(p.channel);
+		sync_with(mp, 1);
+		CHECK_EQ(poll(&fd, 1, 5000), 1);
+		sync_with(mp, 1);
+		rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
+	}
+	sync_with(mp, !rank);
+	rcpair_close(&p);
+	return 0;
+}
+
+static void a_receive_wakes_the_sender_that_waits_for_it(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, asleep, NULL), 0);
+}
+
+/* The word is held by hand: neither side may run what waits. */
+static int held_word(struct mp *mp, int rank, void *arg)
+{
+	struct rcpair p;
+	struct rosm_wc wc;
+
+	(void)arg;
+	rcpair_connect(&p, mp, !rank, NULL);
+	if (rank) {
+		sync_with(mp, 0);
+		rcpair_recv(&p, 1, 0, 64);
+		CHECK(!rcpair_poll(&p, &wc, 20));
+		sync_with(mp, 0);
+		sync_with(mp, 0);
+		rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
+	} else {
+		rcpair_send(&p, 1, 0, 64, ROSM_SEND_SIGNALED);
+		atomic_store(&p.qp->ctl->executor, p.qp->inst->who);
+		sync_with(mp, 1);	/* it posts, and may assist */
+		sync_with(mp, 1);
+		CHECK(!rcpair_poll(&p, &wc, 20));
+		atomic_store(&p.qp->ctl->executor, 0);
+		sync_with(mp, 1);
+		rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
+	}
+	sync_with(mp, !rank);
+	rcpair_close(&p);
+	return 0;
+}
+
+static void nobody_runs_beside_an_executor(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, held_word, NULL), 0);
+}
+
+/*
+ * The first Send lies in the ring when the peer runs what waits behind it: a
+ * Send, then a WRITE into the first one's buffer.
+ */
+static int write_by_the_peer(struct mp *mp, int rank, void *arg)
+{
+	struct rcpair p;
+
+	(void)arg;
+	rcpair_connect(&p, mp, !rank, NULL);
+	if (rank) {
+		rcpair_recv(&p, 1, 0, 64);
+		sync_with(mp, 0);
+		sync_with(mp, 0);
+		rcpair_recv(&p, 2, 64, 64);
+		sync_with(mp, 0);
+		rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
+		rcpair_expect(&p, 2, ROSM_WC_SUCCESS);
+		sync_with(mp, 0);
+		CHECK_EQ(p.buf[5], 0x77);
+		CHECK_EQ(p.buf[6], 0x11);
+		CHECK_EQ(p.buf[70], 0x11);
+	} else {
+		sync_with(mp, 1);
+		memset(p.buf, 0x11, 64);
+		p.buf[100] = 0x77;
+		rcpair_send(&p, 1, 0, 64, ROSM_SEND_SIGNALED);
+		rcpair_send(&p, 2, 0, 64, ROSM_SEND_SIGNALED);
+		rcpair_rdma(&p, ROSM_WR_RDMA_WRITE, 3, 100, 1, 5, 0);
+		sync_with(mp, 1);
+		sync_with(mp, 1);
+		rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
+		rcpair_expect(&p, 2, ROSM_WC_SUCCESS);
+		rcpair_expect(&p, 3, ROSM_WC_SUCCESS);
+		sync_with(mp, 1);
+	}
+	rcpair_close(&p);
+	return 0;
+}
+
+static void a_write_run_by_the_peer_does_not_overtake(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, write_by_the_peer, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sends_posted_in_sqd_wait_for_rts),
 		cmocka_unit_test(a_write_behind_a_send_that_waited_stays),
 		cmocka_unit_test(a_sleeper_learns_of_each_timeout),
+		cmocka_unit_test(a_receive_wakes_the_sender_that_waits_for_it),
+		cmocka_unit_test(nobody_runs_beside_an_executor),
+		cmocka_unit_test(a_write_run_by_the_peer_does_not_overtake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

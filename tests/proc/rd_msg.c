@@ -621,6 +621,64 @@ static int named(struct mp *mp, int rank, void *arg)
 	return 0;
 }
 
+/* A block of the sender is used again: what named it before is void. */
+static int stale_token(struct mp *mp, int rank, void *arg)
+{
+	static uint8_t buf[100000];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct rosm_rd_event ev;
+	struct rosm_rd_token old;
+	struct rosm_wire_xfer *x;
+	struct rosm_rd_msg msg = { .iov = &iov, .iov_count = 1 };
+	struct end e;
+	uint64_t until;
+	uint32_t seq, i;
+	char c = 0;
+
+	end_open(&e, mp, rank, arg, 0);
+	end_meet(&e);
+	if (rank) {
+		fill(buf, sizeof(buf), 1);
+		send_done(&e, 0, buf, sizeof(buf), 1, 0);
+		CHECK_EQ(rosm_rd_send(e.rd, e.peer[0], &msg), ROSM_RD_PENDING);
+		mp_recv(mp, 0, &c, 1);
+		for (until = mp_now_ns() + 20000000; mp_now_ns() < until;)
+			CHECK(!rosm_rd_poll(e.rd, &ev));
+		mp_send(mp, 0, &c, 1);
+		next_event(&e, &ev);
+		CHECK_EQ(ev.type, ROSM_RD_EV_SENT);
+		CHECK_OK(ev.status);
+	} else {
+		next_event(&e, &ev);
+		old = ev.token;
+		CHECK_OK(take_msg(&e, &ev, buf, sizeof(buf)));
+		next_event(&e, &ev);
+		CHECK_EQ((uint32_t)ev.token.xfer, (uint32_t)old.xfer);
+		memset(buf, 0xee, sizeof(buf));
+		CHECK_EQ(rosm_rd_pull(e.rd, ev.peer, &old, sizeof(buf), &iov, 1,
+				      NULL), -ECONNABORTED);
+		for (i = 0; i < sizeof(buf); i++)
+			CHECK_EQ(buf[i], 0xee);
+		rosm_rd_answer(e.rd, ev.peer, &old, 0);
+		x = rosm_rd_xfer(ev.peer, ev.token.xfer, &seq);
+		CHECK(x != NULL);
+		CHECK_EQ(rosm_rd_answer_xfer(e.rd, ev.peer, x, seq - 1, 0),
+			 -ECONNABORTED);
+		mp_send(mp, 1, &c, 1);
+		mp_recv(mp, 1, &c, 1);
+		CHECK_OK(take_msg(&e, &ev, buf, sizeof(buf)));
+		check_fill(buf, sizeof(buf), 1);
+	}
+	mp_barrier(mp);
+	end_close(&e);
+	return 0;
+}
+
+static void a_block_that_is_used_again_is_another(void **state)
+{
+	assert_int_equal(mp_run(2, stale_token, *state), 0);
+}
+
 static void names_find_endpoints(void **state)
 {
 	assert_int_equal(mp_run(1, named, *state), 0);
@@ -713,6 +771,7 @@ int main(void)
 		BOTH_WAYS(refusal_and_an_endpoint_gone_are_told),
 		BOTH_WAYS(an_endpoint_can_talk_to_itself),
 		BOTH_WAYS(names_find_endpoints),
+		BOTH_WAYS(a_block_that_is_used_again_is_another),
 		BOTH_WAYS(sleepers_are_woken),
 	};
 

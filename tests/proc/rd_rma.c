@@ -2,6 +2,9 @@
 /* RD one-sided operations: bytes, keys, ranges, rights, remote data. */
 #include <config.h>
 
+#include "engine/ctx.h"
+#include "engine/move/move.h"
+#include "tests/proc/base.h"
 #include "tests/proc/rd_lib.h"
 
 #include <stdatomic.h>
@@ -218,11 +221,71 @@ static void deregistration_ends_a_write_under_way(void **state)
 	assert_int_equal(mp_run(2, dereg, *state), 0);
 }
 
+/* As a drain looks for it: rank 1 writes and reads without a pause. */
+static int named(struct mp *mp, int rank, void *arg)
+{
+	uint8_t *buf = calloc(1, LARGE);
+	struct rosm_peer *p;
+	struct rosm_mr *mr;
+	struct end e;
+	uint32_t rkey;
+	uint64_t until, who;
+	int write;
+	char c = 0;
+
+	end_open(&e, mp, rank, arg, 0);
+	end_meet(&e);
+	if (rank) {
+		mp_recv(mp, 0, &who, sizeof(who));
+		p = base_peer(e.ctx->inst, who);
+		/* else the target copies and names it itself */
+		who = rosm_move_can_write(p) && rosm_move_can_read(p) ?
+			      e.ctx->inst->who : 0;
+		mp_send(mp, 0, &who, sizeof(who));
+		mp_recv(mp, 0, &rkey, sizeof(rkey));
+		for (write = who ? 1 : -1; write >= 0; write--) {
+			while (mp_recv_timeout(mp, 0, &c, 1, 0) == -ETIMEDOUT)
+				CHECK_OK(rma(&e, write, 0, rkey, buf, LARGE, 0,
+					     0));
+			mp_send(mp, 0, &c, 1);
+		}
+	} else {
+		CHECK_OK(rosm_mr_reg(e.pd, buf, LARGE, 0,
+				     ROSM_ACCESS_LOCAL_WRITE |
+					     ROSM_ACCESS_REMOTE_READ |
+					     ROSM_ACCESS_REMOTE_WRITE, &mr));
+		rkey = rosm_mr_rkey(mr);
+		mp_send(mp, 1, &e.ctx->inst->who, sizeof(who));
+		mp_recv(mp, 1, &who, sizeof(who));
+		mp_send(mp, 1, &rkey, sizeof(rkey));
+		p = who ? base_peer(e.ctx->inst, who) : NULL;
+		for (write = p ? 1 : -1; write >= 0; write--) {
+			until = mp_now_ns() + 5000000000ull;
+			while (!base_names(p, e.ctx->inst->who, rkey))
+				CHECK_LT(mp_now_ns(), until);
+			mp_send(mp, 1, &c, 1);
+			/* what it has begun is over before the next look */
+			mp_recv(mp, 1, &c, 1);
+		}
+	}
+	mp_barrier(mp);
+	if (!rank)
+		CHECK_OK(rosm_mr_dereg(mr));
+	end_close(&e);
+	free(buf);
+	return 0;
+}
+
+static void a_copy_under_way_names_its_key(void **state)
+{
+	assert_int_equal(mp_run(2, named, *state), 0);
+}
+
 /* ---- data announced to a full ring ---- */
 
 static int crowded(struct mp *mp, int rank, void *arg)
 {
-	enum { WRITES = 500 };
+	enum { WRITES = 500, SOME = 20 };
 	uint64_t word = 0, n = 0, done = 0, posted = 0;
 	struct iovec iov = { &word, sizeof(word) };
 	struct rosm_rd_rma r = { .iov = &iov, .iov_count = 1,
@@ -242,6 +305,11 @@ static int crowded(struct mp *mp, int rank, void *arg)
 		mp_send(mp, 1, &r.rkey, sizeof(r.rkey));
 		mp_recv(mp, 1, &n, sizeof(n));
 		for (n = 0; n < WRITES; n++) {
+			if (n == SOME) {
+				mp_send(mp, 1, &n, sizeof(n));
+				mp_recv(mp, 1, &n, sizeof(n));
+				n = SOME;
+			}
 			next_event(&e, &ev);
 			CHECK_EQ(ev.type, ROSM_RD_EV_RMA_DATA);
 			CHECK_EQ(ev.data, n);
@@ -253,10 +321,19 @@ static int crowded(struct mp *mp, int rank, void *arg)
 		mp_recv(mp, 0, &r.rkey, sizeof(r.rkey));
 		for (r.data = 0; r.data < WRITES; r.data++) {
 			while ((rc = rosm_rd_write(e.rd, e.peer[0], &r)) ==
-			       -EAGAIN)
-				CHECK_EQ(rosm_rd_poll(e.rd, &ev), 0);
+			       -EAGAIN) {
+				if (!rosm_rd_poll(e.rd, &ev))
+					continue;
+				CHECK_EQ(ev.type, ROSM_RD_EV_RMA_DONE);
+				done++;
+			}
 			CHECK_GE(rc, 0);
 			posted += (uint64_t)rc;
+			if (r.data != WRITES / 2)
+				continue;
+			/* room comes while some wait: the next do not overtake */
+			mp_send(mp, 0, &n, sizeof(n));
+			mp_recv(mp, 0, &n, sizeof(n));
 		}
 		CHECK_GT(posted, 0);
 		mp_send(mp, 0, &posted, sizeof(posted));
@@ -289,6 +366,8 @@ int main(void)
 		  deregistration_ends_a_write_under_way, NULL, NULL, "1" },
 		{ "deregistration_ends_a_write_under_way_without_cma",
 		  deregistration_ends_a_write_under_way, NULL, NULL, "0" },
+		{ "a_copy_under_way_names_its_key",
+		  a_copy_under_way_names_its_key, NULL, NULL, "1" },
 		{ "data_waits_for_room_in_the_ring",
 		  data_waits_for_room_in_the_ring, NULL, NULL, "1" },
 	};

@@ -66,6 +66,33 @@ static int slots(struct mp *mp, int rank, void *arg)
 	return 0;
 }
 
+/* Rank 1 gives its slot back and claims it anew: another instance. */
+static int generations(struct mp *mp, int rank, void *arg)
+{
+	struct rosm_dir *dir = get_dir();
+	uint64_t old = 0, new = 0;
+
+	(void)arg;
+	if (rank) {
+		old = claim(dir);
+		mp_send(mp, 0, &old, sizeof(old));
+		mp_recv(mp, 0, &old, sizeof(old));
+		release(dir, old);
+		new = claim(dir);
+		mp_send(mp, 0, &new, sizeof(new));
+	} else {
+		mp_recv(mp, 1, &old, sizeof(old));
+		CHECK(rosm_dir_alive(dir, old));
+		mp_send(mp, 1, &old, sizeof(old));
+		mp_recv(mp, 1, &new, sizeof(new));
+		CHECK_EQ(rosm_wire_who_slot(new), rosm_wire_who_slot(old));
+		CHECK(rosm_dir_alive(dir, new));
+		CHECK(!rosm_dir_alive(dir, old));
+	}
+	mp_barrier(mp);
+	return 0;
+}
+
 static int keys(struct mp *mp, int rank, void *arg)
 {
 	struct rosm_dir *dir = get_dir();
@@ -391,6 +418,7 @@ static int lookup_while_others_come(struct mp *mp, int rank, void *arg)
 	}
 
 IN_WORKERS(slots_are_claimed_with_new_generations, 1, slots)
+IN_WORKERS(a_generation_that_is_over_is_dead, 2, generations)
 IN_WORKERS(keys_are_found_while_their_owner_lives, 1, keys)
 IN_WORKERS(entries_of_the_dead_are_replaced, 1, dead_entries)
 IN_WORKERS(qpns_are_low_and_differ_on_reuse, 1, qpns)
@@ -407,6 +435,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slots_are_claimed_with_new_generations),
+		cmocka_unit_test(a_generation_that_is_over_is_dead),
 		cmocka_unit_test(keys_are_found_while_their_owner_lives),
 		cmocka_unit_test(entries_of_the_dead_are_replaced),
 		cmocka_unit_test(qpns_are_low_and_differ_on_reuse),
