@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RD, reliable datagrams: private to rd.c, rd_op.c, rd_send.c, rd_recv.c and
- * rd_rma.c; the calls are in rosm.h, the hooks for progress and reaping at the
- * end of this header.
+ * RD, reliable datagrams: private to rd.c, rd_op.c, rd_pool.c, rd_send.c,
+ * rd_recv.c and rd_rma.c; the calls are in rosm.h, the hooks for progress and
+ * reaping at the end of this header.
  *
  * An endpoint is one arrival ring and one descriptor in the QP table (type
  * ROSM_QPT_RD), where senders find ring_off. Senders claim slots straight in
@@ -281,7 +281,7 @@ static inline int rosm_rd_up(struct rosm_rd *rd, struct rosm_rd_peer *p)
 
 void rosm_rd_services_free(struct rosm_rd *rd);
 
-/* ---- rd_op.c; all _locked: rd->lock ---- */
+/* ---- rd_pool.c; all _locked: rd->lock ---- */
 
 /* The pool that an endpoint has from the start. -ENOMEM. */
 int rosm_rd_op_init(struct rosm_rd *rd);
@@ -292,13 +292,18 @@ void rosm_rd_want_ring(struct rosm_rd *rd);
 struct rosm_rd_op *rosm_rd_op_get_locked(struct rosm_rd *rd,
 					 enum rosm_rd_kind kind);
 void rosm_rd_op_put_locked(struct rosm_rd *rd, struct rosm_rd_op *op);
+/* A free one, or NULL; make: a new one, too. */
+struct rosm_rd_bring *rosm_rd_bring_get_locked(struct rosm_rd *rd);
+struct rosm_rd_bring *rosm_rd_bring_make_locked(struct rosm_rd *rd);
+void rosm_rd_op_fini(struct rosm_rd *rd);
+
+/* ---- rd_op.c; all _locked: rd->lock ---- */
+
 /* Over with status: to the ready list. */
 void rosm_rd_op_done_locked(struct rosm_rd *rd, struct rosm_rd_op *op,
 			    int status);
 /* Fill and open our block; nobody knows it before a slot names it. */
 void rosm_rd_op_open(struct rosm_rd_op *op);
-/* A free one, or NULL. */
-struct rosm_rd_bring *rosm_rd_bring_get_locked(struct rosm_rd *rd);
 /* Our end of the bounce through our own ring, given to the other side. */
 void rosm_rd_bring_use_locked(struct rosm_rd *rd, struct rosm_rd_op *op,
 			      struct rosm_rd_bring *ring);
@@ -315,7 +320,6 @@ void rosm_rd_fail_peer_locked(struct rosm_rd *rd, struct rosm_rd_peer *p,
 			      int status);
 /* Destroy: take back what we asked; what peers may still use is leaked. */
 void rosm_rd_cancel_all(struct rosm_rd *rd);
-void rosm_rd_op_fini(struct rosm_rd *rd);
 
 /*
  * Answer a block of a peer: -ECONNABORTED when it was taken back, or is not
