@@ -36,7 +36,7 @@ LEFT_OUT = {".git", "autom4te.cache", "__pycache__"}
 FAILED = re.compile(rb"^\[  FAILED  \] \d* ?(?:.*: )?(\w+)|^(mp: deadline passed.*)",
                     re.MULTILINE)
 GENERATED = ("aclocal.m4", "configure", "config.h.in", "Makefile.in")
-MIN_DEADLINE_S = 20
+MIN_DEADLINE_S = 12
 BUILD_DEADLINE_S = 900
 
 
@@ -219,7 +219,7 @@ class Bench:
             for program in m.tests:
                 if not self.make([program]):
                     raise Wrong(f"{m.name}: does not build:\n" + self.tail())
-                limit = max(MIN_DEADLINE_S, 4 * self.took[program])
+                limit = max(MIN_DEADLINE_S, 6 * self.took[program])
                 took = self.took[program]
                 seen = self.run(program, limit)
                 self.took[program] = took

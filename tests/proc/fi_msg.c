@@ -198,12 +198,18 @@ static int delivery_worker(struct mp *mp, int rank, void *arg)
 			fi_end_fill(buf, lens[i], 1);
 			CHECK_OK(FI_END_AGAIN(&e, fi_sendmsg(e.ep, &msg,
 				FI_DELIVERY_COMPLETE | FI_COMPLETION)));
-			/* not received, so not complete */
+			mp_barrier(mp);
+			mp_barrier(mp);
+			/* met, but not received, so not complete */
 			for (spin = 0; spin < 1000; spin++)
 				fi_end_quiet(&e);
 			mp_barrier(mp);
 			CHECK(fi_end_wait(&e).op_context == &e);
 		} else {
+			mp_barrier(mp);
+			for (spin = 0; spin < 1000; spin++)
+				fi_end_progress(&e);
+			mp_barrier(mp);
 			mp_barrier(mp);
 			CHECK_OK(fi_recv(e.ep, buf, LARGE, NULL,
 					 FI_ADDR_UNSPEC, &buf));

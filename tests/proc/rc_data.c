@@ -122,6 +122,72 @@ static void a_long_stream_of_mixed_sizes_keeps_its_order(void **state)
 	assert_int_equal(mp_run(2, stream, NULL), 0);
 }
 
+/* Three pieces here, three other ones there. */
+static int pieces(struct mp *mp, int rank, void *arg)
+{
+	static const uint32_t lens[] = { 3, 20, 90, 96, 97, 5000, 100000 };
+	static const uint32_t gap = 64;
+	struct rosm_sge sge[3];
+	struct rosm_send_wr send = { .opcode = ROSM_WR_SEND,
+				     .flags = ROSM_SEND_SIGNALED,
+				     .sg_list = sge, .num_sge = 3 };
+	struct rosm_recv_wr recv = { .sg_list = sge, .num_sge = 3 };
+	struct rcpair p;
+	uint32_t i, k, off, cut[4];
+
+	(void)arg;
+	rcpair_connect(&p, mp, !rank, NULL);
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		uint8_t *whole = p.buf + (1 << 20);
+
+		cut[0] = 0;
+		cut[1] = rank ? 1 : lens[i] / 3;
+		cut[2] = lens[i] / 2 + 1;
+		cut[3] = lens[i];
+		for (k = 0; k < 3; k++) {
+			off = cut[k] + k * gap;
+			sge[k].addr = (uintptr_t)p.buf + off;
+			sge[k].length = cut[k + 1] - cut[k];
+			sge[k].lkey = rosm_mr_lkey(p.mr);
+		}
+		if (rank) {
+			memset(p.buf, 0xee, lens[i] + 3 * gap);
+			CHECK_EQ(rosm_qp_post_recv(p.qp, &recv), 0);
+			sync_with(mp, 0);
+			rcpair_expect(&p, 0, ROSM_WC_SUCCESS);
+		} else {
+			pattern_fill(whole, lens[i], i);
+			sync_with(mp, 1);
+		}
+		for (k = 0; k < 3; k++) {
+			uint8_t *here = p.buf + cut[k] + k * gap;
+
+			if (rank)
+				memcpy(whole + cut[k], here, sge[k].length);
+			else
+				memcpy(here, whole + cut[k], sge[k].length);
+		}
+		if (rank) {
+			pattern_check(whole, lens[i], i);
+			CHECK_EQ(p.buf[cut[1]], 0xee);
+			CHECK_EQ(p.buf[cut[2] + gap], 0xee);
+			CHECK_EQ(p.buf[cut[3] + 2 * gap], 0xee);
+		} else {
+			CHECK_EQ(rosm_qp_post_send(p.qp, &send), 0);
+			rcpair_expect(&p, 0, ROSM_WC_SUCCESS);
+		}
+		sync_with(mp, !rank);
+	}
+	rcpair_close(&p);
+	return 0;
+}
+
+static void sends_are_gathered_and_scattered(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, pieces, NULL), 0);
+}
+
 static int one_sided(struct mp *mp, int rank, void *arg)
 {
 	struct rcpair p;
@@ -284,6 +350,7 @@ static int send_then_read(struct mp *mp, int rank, void *arg)
 	if (rank) {
 		rcpair_recv(&p, 1, 0, 64);
 		rcpair_recv(&p, 2, 4096, 4096);
+		rcpair_recv(&p, 6, 16384, 64);
 		mp_send(mp, 0, &c, 1);
 		mp_recv(mp, 0, &c, 1);
 		/* the WRITE came after the Send: the poll must not undo it */
@@ -291,6 +358,8 @@ static int send_then_read(struct mp *mp, int rank, void *arg)
 		rcpair_expect(&p, 2, ROSM_WC_SUCCESS);
 		CHECK_EQ(p.buf[10], 0x5a);
 		pattern_check(p.buf + 4096, 2000, 4);
+		rcpair_expect(&p, 6, ROSM_WC_SUCCESS);
+		CHECK_EQ(p.buf[16394], 0x5a);
 	} else {
 		mp_recv(mp, 1, &c, 1);
 		pattern_fill(p.buf, 64, 3);
@@ -308,6 +377,11 @@ static int send_then_read(struct mp *mp, int rank, void *arg)
 		rcpair_expect(&p, 5, ROSM_WC_SUCCESS);
 		pattern_check(p.buf + 8192, 64, 3);
 		pattern_check(p.buf + 12288, 2000, 4);
+		/* no READ in between */
+		rcpair_send(&p, 6, 0, 64, ROSM_SEND_SIGNALED);
+		rcpair_rdma(&p, ROSM_WR_RDMA_WRITE, 7, 100000, 1, 16394, 0);
+		rcpair_expect(&p, 6, ROSM_WC_SUCCESS);
+		rcpair_expect(&p, 7, ROSM_WC_SUCCESS);
 		mp_send(mp, 1, &c, 1);
 	}
 	sync_with(mp, !rank);
@@ -371,6 +445,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sends_of_all_sizes_arrive_whole),
+		cmocka_unit_test(sends_are_gathered_and_scattered),
 		cmocka_unit_test(a_long_stream_of_mixed_sizes_keeps_its_order),
 		cmocka_unit_test(writes_and_reads_of_all_sizes_move_the_bytes),
 #ifndef RC_BOUNCE

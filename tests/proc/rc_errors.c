@@ -477,6 +477,82 @@ static void a_copy_under_way_names_both_regions(void **state)
 		assert_int_equal(mp_run(2, named, &op[i]), 0);
 }
 
+static int full(struct mp *mp, int rank, void *arg)
+{
+	struct rosm_send_wr send = { .opcode = ROSM_WR_SEND };
+	struct rosm_recv_wr recv = { 0 };
+	uint32_t i, n;
+	struct rcpair p;
+
+	(void)arg;
+	rcpair_connect(&p, mp, !rank, NULL);
+	n = p.qp->cap.max_send_wr;
+	if (rank) {
+		sync_with(mp, 0);
+		for (i = 0; i < n + 1; i++) {
+			CHECK_EQ(rosm_qp_post_recv(p.qp, &recv), 0);
+			rcpair_expect(&p, 0, ROSM_WC_SUCCESS);
+		}
+	} else {
+		for (i = 0; i < p.qp->cap.max_recv_wr; i++)
+			CHECK_EQ(rosm_qp_post_recv(p.qp, &recv), 0);
+		CHECK_EQ(rosm_qp_post_recv(p.qp, &recv), -ENOMEM);
+		for (i = 0; i < n; i++)
+			CHECK_EQ(rosm_qp_post_send(p.qp, &send), 0);
+		CHECK_EQ(rosm_qp_post_send(p.qp, &send), -ENOMEM);
+		sync_with(mp, 1);
+		rcpair_expect(&p, 0, ROSM_WC_SUCCESS);
+		CHECK_EQ(rosm_qp_post_send(p.qp, &send), 0);
+		CHECK_EQ(rosm_qp_post_send(p.qp, &send), -ENOMEM);
+		for (i = 0; i < n; i++)
+			rcpair_expect(&p, 0, ROSM_WC_SUCCESS);
+	}
+	sync_with(mp, !rank);
+	rcpair_close(&p);
+	return 0;
+}
+
+static void full_queues_take_no_more(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, full, NULL), 0);
+}
+
+static int overrun(struct mp *mp, int rank, void *arg)
+{
+	struct rcpair_how how = { .rnr_retry = 7, .timeout = 14, .cqe = 4 };
+	struct rosm_async_event ev;
+	struct rcpair p;
+	struct rosm_wc wc;
+	uint64_t i;
+
+	(void)arg;
+	rcpair_connect(&p, mp, !rank, &how);
+	if (rank) {
+		for (i = 0; i < 5; i++)
+			rcpair_recv(&p, i, 0, 64);
+		sync_with(mp, 0);
+	} else {
+		sync_with(mp, 1);
+		for (i = 0; i < 5; i++)
+			rcpair_send(&p, i, 0, 8, ROSM_SEND_SIGNALED);
+		CHECK_EQ(rosm_ctx_get_async(p.ctx, &ev), 0);
+		CHECK_EQ(ev.type, ROSM_EVENT_CQ_ERR);
+		for (i = 0; i < 4; i++)
+			rcpair_expect(&p, i, ROSM_WC_SUCCESS);
+		CHECK_EQ(rosm_cq_poll(p.cq, 1, &wc), -EIO);
+	}
+	sync_with(mp, !rank);
+	rcpair_close(&p);
+	return 0;
+}
+
+static void an_overrun_of_a_completion_queue_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, overrun, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -489,6 +565,8 @@ int main(void)
 		cmocka_unit_test(a_killed_peer_wakes_a_sleeper),
 		cmocka_unit_test(a_reset_pair_starts_anew),
 		cmocka_unit_test(a_copy_under_way_names_both_regions),
+		cmocka_unit_test(full_queues_take_no_more),
+		cmocka_unit_test(an_overrun_of_a_completion_queue_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
