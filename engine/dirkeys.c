@@ -15,8 +15,9 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <time.h>
 
-#define INSERT_TRIES	16
+#define INSERT_TRIES	50	/* a millisecond each at most */
 
 static struct rosm_wire_dir_key *key_table(struct rosm_dir *dir,
 					   enum rosm_dir_table table,
@@ -117,6 +118,7 @@ static struct rosm_wire_dir_key *key_place(struct rosm_dir *dir,
 int rosm_dir_insert(struct rosm_dir *dir, enum rosm_dir_table table,
 		    uint32_t key24, uint64_t who, uint64_t aux)
 {
+	const struct timespec ms = { .tv_nsec = 1000000 };
 	struct rosm_wire_dir_key *e;
 	int i;
 
@@ -128,10 +130,11 @@ int rosm_dir_insert(struct rosm_dir *dir, enum rosm_dir_table table,
 		/*
 		 * A dead holder looks alive for the moment in which another
 		 * instance has taken its slot's lock byte and not yet raised
-		 * the generation: believe it only if it stays.
+		 * the generation, which is longer where cores are short:
+		 * believe it only if it stays.
 		 */
 		if (key_held(dir, table, key24, NULL)) {
-			sched_yield();
+			nanosleep(&ms, NULL);
 			continue;
 		}
 		e = key_place(dir, table, key24, who, aux);
