@@ -68,6 +68,20 @@ pair() {
 	return 1
 }
 
+# sizes ITERATIONS COMMAND SIZE...: perftest in these sizes; in the long form in
+# all, which takes half a minute
+sizes() {
+	times=$1 command=$2
+	shift 2
+	if [ -n "${ROSM_SOAK:-}" ]; then
+		perftest 8388608 "$command" -a -n "$times"
+		return
+	fi
+	for size in "$@"; do
+		perftest "$size" "$command" -s "$size" -n "$times"
+	done
+}
+
 # perftest LAST-SIZE COMMAND...: the client's table ends with that size
 perftest() {
 	last=$1

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# perftest's bandwidth of send, write and read over RC queue pairs: in all
-# sizes, in both directions, on several queue pairs, with events. Numbers are
-# shown, not judged: one machine's are not another's.
+# perftest's bandwidth of send, write and read over RC queue pairs: in
+# several sizes (all with ROSM_SOAK), in both directions, on several queue pairs,
+# with events. Numbers are shown, not judged: one machine's are not another's.
 set -u
 # shellcheck source=tests/interop/lib.sh
 . "${top_srcdir:?}/tests/interop/lib.sh"
 need ib_send_bw ib_write_bw ib_read_bw
 
 for op in send write read; do
-	perftest 8388608 "ib_${op}_bw" -a -n 10
+	sizes 10 "ib_${op}_bw" 4096 8388608
 	perftest 65536 "ib_${op}_bw" -b -n 1000
 	perftest 65536 "ib_${op}_bw" -q 8 -n 1000
 	perftest 65536 "ib_${op}_bw" -b -q 8 -n 500
