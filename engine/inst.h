@@ -85,6 +85,7 @@ struct rosm_inst {
 	/* presence (inst.c, peer*.c, contact.c, hazard.c, mr.c own these) */
 	bool orphan;			/* of the parent, in a fork child */
 	atomic_bool lost;		/* the program closed our descriptors */
+	atomic_bool lost_told;		/* and the QPs were failed for it */
 	struct ru_proc_id id;
 	uint64_t watch_ticks;		/* period of a look at the peers */
 	_Atomic uint32_t watches;

@@ -282,6 +282,21 @@ void rosm_progress_attn(struct rosm_inst *inst)
 	} while (atomic_exchange(&inst->serve_again, 0));
 }
 
+/* Others take this process for dead: its connections to them are over. */
+static void fail_lost(struct rosm_inst *inst)
+{
+	uint32_t i, n = atomic_load_explicit(&inst->roh->qps,
+					     memory_order_relaxed);
+
+	for (i = 0; i < n; i++) {
+		struct rosm_qp *qp = rosm_qp_at(inst, i);
+
+		if (qp && qp->conn.dst && !qp->conn.dst->local)
+			rosm_qp_fail(qp, ROSM_EVENT_QP_FATAL);
+	}
+	atomic_store_explicit(&inst->lost_told, true, memory_order_relaxed);
+}
+
 void rosm_progress_slow(struct rosm_inst *inst)
 {
 	rosm_contact_serve(inst);
@@ -294,6 +309,12 @@ void rosm_progress_slow(struct rosm_inst *inst)
 		act_on_naks(inst);
 	if (atomic_load_explicit(&inst->busy_count, memory_order_relaxed))
 		kick_busy(inst);
+	if (rosm_rd_wants_service(inst))
+		rosm_rd_serve(inst);
+	if (ru_unlikely(rosm_inst_is_lost(inst) &&
+			!atomic_load_explicit(&inst->lost_told,
+					      memory_order_relaxed)))
+		fail_lost(inst);
 	rosm_peers_watch(inst);
 	if (atomic_load_explicit(&inst->dead_count, memory_order_relaxed))
 		reap(inst);

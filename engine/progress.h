@@ -26,7 +26,11 @@ static inline bool rosm_progress_wanted(struct rosm_inst *inst)
 	       atomic_load_explicit(&inst->rwh->naks, memory_order_relaxed) !=
 		       inst->naks_seen ||
 	       atomic_load_explicit(&inst->busy_count, memory_order_relaxed) ||
-	       atomic_load_explicit(&inst->dead_count, memory_order_relaxed);
+	       atomic_load_explicit(&inst->dead_count, memory_order_relaxed) ||
+	       atomic_load_explicit(&inst->lost, memory_order_relaxed) !=
+		       atomic_load_explicit(&inst->lost_told,
+					    memory_order_relaxed) ||
+	       rosm_rd_wants_service(inst);
 }
 
 /* What was polled was there. */
@@ -50,10 +54,14 @@ static inline void rosm_progress(struct rosm_inst *inst)
 	if (ru_unlikely(idle >= atomic_load_explicit(&inst->idle_max,
 						     memory_order_relaxed)))
 		rosm_progress_yield(inst);
+	/*
+	 * A death that is found here is acted upon here: the caller may sleep
+	 * next, and the dead one's pidfd wakes nobody any more.
+	 */
+	if (!rosm_progress_wanted(inst))
+		rosm_peers_watch(inst);
 	if (rosm_progress_wanted(inst))
 		rosm_progress_slow(inst);
-	else
-		rosm_peers_watch(inst);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -344,6 +345,40 @@ static void a_peer_that_ends_in_order_disturbs_no_receive(void **state)
 	assert_int_equal(mp_run(2, quiet_end, NULL), 0);
 }
 
+/* What some daemons do at their start: all that the program did not open. */
+static int closes_all(struct mp *mp, int rank, void *arg)
+{
+	bool before[256];
+	struct rcpair p;
+	struct rosm_wc wc;
+	int fd;
+
+	(void)arg;
+	for (fd = 0; fd < 256; fd++)
+		before[fd] = fcntl(fd, F_GETFD) >= 0;
+	rcpair_connect(&p, mp, !rank, NULL);
+	rcpair_recv(&p, 1, 0, 64);
+	sync_with(mp, !rank);
+	for (fd = 0; rank && fd < 256; fd++)
+		if (!before[fd])
+			close(fd);
+	/* the others take it for dead, and it knows */
+	rcpair_expect(&p, 1, ROSM_WC_WR_FLUSH_ERR);
+	CHECK_EQ(rosm_qp_state(p.qp), ROSM_QPS_ERR);
+	rcpair_send(&p, 2, 0, 8, ROSM_SEND_SIGNALED);
+	CHECK(rcpair_poll(&p, &wc, 1000));
+	CHECK_NE(wc.status, ROSM_WC_SUCCESS);
+	sync_with(mp, !rank);
+	rcpair_close(&p);
+	return 0;
+}
+
+static void who_closes_all_descriptors_fails_cleanly(void **state)
+{
+	(void)state;
+	assert_int_equal(mp_run(2, closes_all, NULL), 0);
+}
+
 static int asleep(struct mp *mp, int rank, void *arg)
 {
 	struct rcpair p;
@@ -562,6 +597,7 @@ int main(void)
 		cmocka_unit_test(a_killed_peer_ends_what_waits_for_it),
 		cmocka_unit_test(a_killed_peer_ends_the_receives_meant_for_it),
 		cmocka_unit_test(a_peer_that_ends_in_order_disturbs_no_receive),
+		cmocka_unit_test(who_closes_all_descriptors_fails_cleanly),
 		cmocka_unit_test(a_killed_peer_wakes_a_sleeper),
 		cmocka_unit_test(a_reset_pair_starts_anew),
 		cmocka_unit_test(a_copy_under_way_names_both_regions),
