@@ -49,6 +49,7 @@ static int drained(struct mp *mp, int rank, void *arg)
 		rcpair_recv(&p, 1, 0, 64);
 		rcpair_recv(&p, 2, 64, 64);
 		sync_with(mp, 0);
+		sync_with(mp, 0);
 		CHECK(!rcpair_poll(&p, &wc, 50));
 		sync_with(mp, 0);
 		rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
@@ -58,6 +59,7 @@ static int drained(struct mp *mp, int rank, void *arg)
 					ROSM_QP_EN_SQD_ASYNC_NOTIFY), 0);
 		CHECK_EQ(rosm_ctx_get_async(p.ctx, &ev), 0);
 		CHECK_EQ(ev.type, ROSM_EVENT_SQ_DRAINED);
+		sync_with(mp, 1);	/* it has posted both */
 		rcpair_send(&p, 1, 0, 64, ROSM_SEND_SIGNALED);
 		rcpair_send(&p, 2, 0, 64, ROSM_SEND_SIGNALED);
 		sync_with(mp, 1);
