@@ -72,6 +72,9 @@ int rosm_channel_create(struct rosm_ctx *ctx, struct rosm_channel **ch_out)
 	rosm_process_fd_add(ch->epfd);
 	rosm_process_fd_add(ch->timerfd);
 	rosm_ctx_hold(ctx);
+	ru_lock_acquire(&ctx->inst->lock);
+	ru_list_add_tail(&ctx->inst->channels, &ch->link);
+	ru_lock_release(&ctx->inst->lock);
 	*ch_out = ch;
 	return 0;
 
@@ -95,6 +98,9 @@ int rosm_channel_destroy(struct rosm_channel *ch)
 	ru_lock_release(&ch->lock);
 	if (busy)
 		return -EBUSY;
+	ru_lock_acquire(&ch->ctx->inst->lock);
+	ru_list_del(&ch->link);
+	ru_lock_release(&ch->ctx->inst->lock);
 	rosm_process_fd_close(ch->timerfd);
 	rosm_process_fd_close(ch->epfd);
 	rosm_bell_close(ch->ctx->inst, ch->pipe, ch->bell);
@@ -174,6 +180,37 @@ static bool pop(struct rosm_channel *ch, void **cookie_out)
 	if (more)
 		rosm_bell_ring(ch->pipe[1]);
 	return found;
+}
+
+static bool has_fired(struct rosm_channel *ch)
+{
+	struct ru_list *l;
+	bool fired = false;
+
+	ru_lock_acquire(&ch->lock);
+	ru_list_for_each(l, &ch->sources)
+		/* A-fired: pairs with R-fired in ring.c */
+		fired = fired ||
+			atomic_load_explicit(
+				&ru_list_entry(l, struct rosm_fire, link)
+					 ->hdr->fired,
+				memory_order_acquire);
+	ru_lock_release(&ch->lock);
+	return fired;
+}
+
+void rosm_channels_wake(struct rosm_inst *inst)
+{
+	struct rosm_channel *ch;
+	struct ru_list *l;
+
+	ru_lock_acquire(&inst->lock);
+	ru_list_for_each(l, &inst->channels) {
+		ch = ru_list_entry(l, struct rosm_channel, link);
+		if (has_fired(ch))
+			rosm_bell_ring(ch->pipe[1]);
+	}
+	ru_lock_release(&inst->lock);
 }
 
 static void quiet(struct rosm_channel *ch)

@@ -12,7 +12,10 @@
 #include "util/list.h"
 #include "util/lock.h"
 
+struct rosm_inst;
+
 struct rosm_channel {
+	struct ru_list link;	/* inst->channels */
 	struct rosm_ctx *ctx;
 	int epfd;
 	int timerfd;
@@ -32,6 +35,11 @@ struct rosm_fire {
 
 void rosm_channel_attach(struct rosm_channel *ch, struct rosm_fire *f);
 void rosm_channel_detach(struct rosm_channel *ch, struct rosm_fire *f);
+/*
+ * A peer that cannot open our doorbells rang by a connection, which this call
+ * took: whose sleep it was for, wakes by his own bell. Takes inst->lock.
+ */
+void rosm_channels_wake(struct rosm_inst *inst);
 /* Wake a sleeper at that time at the latest (CLOCK_MONOTONIC, ns). */
 void rosm_channel_wake_at(struct rosm_channel *ch, uint64_t when_ns);
 

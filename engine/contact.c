@@ -17,6 +17,7 @@
  */
 #include <config.h>
 
+#include "engine/channel.h"
 #include "engine/presence.h"
 #include "engine/process.h"
 #include "engine/wire/contact.h"
@@ -34,6 +35,7 @@
 #include <unistd.h>
 
 #define SEND_WAIT_MS	10		/* for who connected to say why */
+#define ASK_TRIES	10		/* of one that lives and hangs up */
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD	77
@@ -94,9 +96,10 @@ void rosm_contact_init(struct rosm_inst *inst)
 struct ask {
 	struct ru_list link;
 	uint64_t who;
-	int fd;			/* -1: answered in vain */
-	int err;		/* then why */
+	int fd;			/* -1: to be asked (again) */
+	int err;		/* answered in vain: why */
 	uint32_t round;		/* asks_look() was here */
+	uint32_t tries;
 	bool busy;		/* a thread looks at it */
 };
 
@@ -318,6 +321,7 @@ void rosm_contact_answer(struct rosm_inst *inst)
 {
 	uint32_t knock = atomic_load_explicit(
 		&inst->dir->insts[inst->slot].knock, memory_order_acquire);
+	bool any = false;
 	int fd;
 
 	atomic_store_explicit(&inst->knock_seen, knock, memory_order_relaxed);
@@ -328,9 +332,12 @@ void rosm_contact_answer(struct rosm_inst *inst)
 		fd = accept4(inst->contact_fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
-			return;
+			break;
 		answer_one(inst, fd);
+		any = true;
 	}
+	if (any)
+		rosm_channels_wake(inst);
 }
 
 /* ---- who asks -------------------------------------------------------- */
@@ -406,8 +413,10 @@ static int ask_begin(struct rosm_inst *inst, struct ask *a)
 	if (rc)
 		return rc;
 	knock_at(inst, a->who);
-	RU_INFO("contact", "slot %u is asked for its memory by socket: its "
-		"/proc is shut to this process", rosm_wire_who_slot(a->who));
+	if (!a->tries)
+		RU_INFO("contact", "slot %u is asked for its memory by socket: "
+			"its /proc is shut to this process",
+			rosm_wire_who_slot(a->who));
 	return -EAGAIN;
 }
 
@@ -420,9 +429,16 @@ static int ask_look(struct rosm_inst *inst, struct ask *a,
 	*peer_out = rosm_peer_find(inst, a->who);
 	if (*peer_out)		/* it asked us meanwhile */
 		return 0;
-	rc = recv_other(inst, a->fd, a->who, peer_out);
+	rc = a->fd < 0 ? ask_begin(inst, a) :
+			 recv_other(inst, a->fd, a->who, peer_out);
 	if (rc == -EAGAIN && !rosm_dir_alive(inst->dir, a->who))
 		rc = -ECONNABORTED;
+	/* it was slow to take what we sent, or could not at that moment */
+	if ((rc == -ECONNRESET || rc == -EPIPE) && ++a->tries < ASK_TRIES) {
+		rosm_process_fd_close(a->fd);
+		a->fd = -1;
+		rc = -EAGAIN;
+	}
 	return rc;
 }
 
@@ -487,7 +503,7 @@ static void asks_look(struct rosm_inst *inst)
 		ru_lock_acquire(&inst->lock);
 		ru_list_for_each(l, &inst->asks) {
 			a = ru_list_entry(l, struct ask, link);
-			if (!a->busy && a->fd >= 0 && a->round != round)
+			if (!a->busy && !a->err && a->round != round)
 				break;
 			a = NULL;
 		}
@@ -520,14 +536,8 @@ int rosm_contact_ask(struct rosm_inst *inst, uint64_t who,
 	a = ask_take(inst, who, &rc);
 	if (!a)
 		return rc;
-	if (a->err)
-		rc = a->err;
-	else if (a->fd < 0)
-		rc = ask_begin(inst, a);
-	else
-		rc = ask_look(inst, a, peer_out);
-	/* connect() says so, too, where many wait: then there is nothing yet */
-	ask_put(inst, a, rc != -EAGAIN || a->fd < 0);
+	rc = a->err ? a->err : ask_look(inst, a, peer_out);
+	ask_put(inst, a, rc != -EAGAIN);
 	return why_not(inst, who, rc);
 }
 
