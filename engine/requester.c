@@ -286,9 +286,13 @@ static int move(struct rosm_conn *c, const struct rosm_op *op,
 		const struct rosm_end *src, const struct rosm_end *dst,
 		enum rosm_move_fault *fault_out)
 {
-	int rc = rosm_move(src, dst, op->len, fault_out);
 	struct rosm_peer *other = c->src->self ? c->dst : c->src;
+	int rc;
 
+	*fault_out = ROSM_FAULT_NONE;
+	if (!op->len)
+		return 0;
+	rc = rosm_move(src, dst, op->len, fault_out);
 	if (!rc && op->inline_data && !other->local && !c->src->self) {
 		/* its owner had left the payload in the queue */
 		rosm_move_count(other, ROSM_MOVER_INLINE, false, op->len);
