@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/device.h"
 #include "engine/directory.h"
 #include "engine/pd.h"
 #include "engine/qp.h"
@@ -53,6 +54,18 @@ static int find_index(struct rosm_peer *peer, uint32_t qpn, uint64_t hint,
 	return -EHOSTUNREACH;
 }
 
+/* QPNs are unique on a node only: what is on another one is not looked for. */
+static bool is_here(const struct rosm_qp *qp)
+{
+	const struct rosm_ah_attr *ah = &qp->attr.ah;
+	struct rosm_port port;
+
+	rosm_device_port_of(qp->inst->dir, &port);
+	return ah->dlid == port.lid ||
+	       (ah->is_global &&
+		!memcmp(ah->grh.dgid, port.gid, sizeof(port.gid)));
+}
+
 static int forward(struct rosm_conn *c, struct rosm_qp *qp)
 {
 	struct rosm_inst *inst = qp->inst;
@@ -70,9 +83,12 @@ static int forward(struct rosm_conn *c, struct rosm_qp *qp)
 	c->src_qpn = qp->qpn;
 	c->src_pd = qp->pd->number;
 	c->dst_qpn = qpn;
+	if (!is_here(qp))
+		return -EHOSTUNREACH;
 	rc = rosm_dir_lookup(inst->dir, ROSM_DIR_T_QPN, qpn, &who, &hint);
-	if (rc)		/* it was asked, and went before it answered */
-		return qp->contact == -EAGAIN ? -ECONNABORTED : -EHOSTUNREACH;
+	if (rc)		/* it was there, and went before it answered */
+		return qp->contact == -EAGAIN || qp->contact == -ECONNABORTED ?
+			       -ECONNABORTED : -EHOSTUNREACH;
 	rc = rosm_peer_get(inst, who, &peer);
 	if (rc)
 		return rc;

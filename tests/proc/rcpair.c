@@ -63,7 +63,7 @@ void rcpair_to_rts(struct rcpair *p, uint32_t qpn, const struct rcpair_how *how)
 	a.dest_qp_num = qpn;
 	a.max_dest_rd_atomic = how->max_dest_rd_atomic_off ? 0 : 4;
 	a.min_rnr_timer = 12;
-	a.ah.dlid = port.lid;
+	a.ah.dlid = how->dlid ? how->dlid : port.lid;
 	a.ah.port_num = 1;
 	CHECK_EQ(rosm_qp_modify(p->qp, &a, ROSM_QP_STATE | ROSM_QP_AV |
 				 ROSM_QP_PATH_MTU | ROSM_QP_DEST_QPN |

@@ -37,6 +37,7 @@ struct rcpair_how {
 	uint32_t max_dest_rd_atomic_off;	/* 1: none */
 	uint32_t cqe;
 	uint32_t inline_data;
+	uint16_t dlid;		/* of the other; 0: this node's */
 	bool sig_all_off;
 };
 
