@@ -3,12 +3,14 @@
  * Memory copies whose speed does not depend on how the two addresses lie to
  * each other. The string instructions that the C library uses fall to a
  * fraction of their speed when the destination lies a few bytes ahead of the
- * source modulo a page; a plain vector loop does not.
+ * source modulo a page; a plain vector loop does not. At other distances long
+ * copies use them: they write whole lines without fetching these from another
+ * core first.
  *
- * All of them store in ascending order, and the last bytes (1 to 32 of them,
- * whatever fits the last store) become visible after all others: a reader
- * that polls the last byte then finds the rest. A copy of 1, 2, 4 or 8 bytes
- * is a single load and a single store. Ranges must not overlap.
+ * The last bytes (1 to 32 of them, whatever fits the last store) become
+ * visible after all others: a reader that polls the last byte then finds the
+ * rest, whose own order is not promised. A copy of 1, 2, 4 or 8 bytes is a
+ * single load and a single store. Ranges must not overlap.
  */
 #ifndef RU_COPY_H
 #define RU_COPY_H
@@ -82,7 +84,7 @@ size_t ru_iov_len(const struct iovec *iov, size_t iov_count);
 
 /*
  * Copies up to len bytes from, or to, byte `offset` of the vector; returns
- * how many there were. Ascending, like ru_copy().
+ * how many there were. The last bytes come last, like ru_copy().
  */
 size_t ru_copy_from_iov(void *dst, const struct iovec *iov, size_t iov_count,
 			size_t offset, size_t len);
