@@ -40,7 +40,7 @@
 #define ROSM_RD_SLOTS		1024u
 #define ROSM_RD_CHUNKS		128u
 #define ROSM_RD_OPS_MAX		65536u	/* outstanding, an endpoint */
-#define ROSM_RD_RINGS_MAX	16u	/* bounce rings of an endpoint */
+#define ROSM_RD_RINGS_MAX	4u	/* bounce rings of an endpoint */
 
 /*
  * A block in a slot: sequence << 32 | offset / 64 in the sender's read-write

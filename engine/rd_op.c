@@ -375,10 +375,12 @@ static void pull_over_locked(struct rosm_rd *rd, struct rosm_rd_op *op,
 
 	rc = rosm_rd_answer_xfer(rd, op->peer, op->xfer, op->their_seq,
 				 status);
-	if (!status && op->peer->select)
+	if (op->peer->select && (status || op->mover != ROSM_MOVER_BOUNCE))
+		rosm_select_left(op->peer->select);
+	else if (op->peer->select)
 		rosm_select_done(op->peer->select, op->peer->peer,
-				 ROSM_MOVER_BOUNCE, op->len,
-				 ru_clock_ns() - op->start_ns);
+				 ROSM_MOVER_BOUNCE, op->len, op->start_ns,
+				 ru_clock_ns());
 	rosm_rd_op_done_locked(rd, op, status ? status : rc);
 }
 
@@ -421,6 +423,8 @@ static bool pull_turn_locked(struct rosm_rd *rd, struct rosm_rd_op *op)
 	n = find_ring(op);
 	if (n > 0)
 		n = rosm_bounce_consume(&op->b, op->iov, op->iov_count);
+	if (n > 0 && op->peer->select)
+		rosm_select_moved(op->peer->select, (uint64_t)n, ru_clock_ns());
 	if (n < 0 || rosm_bounce_over(&op->b)) {
 		pull_over_locked(rd, op, n < 0 ? (int)n : 0);
 		return true;
@@ -438,6 +442,9 @@ static bool pull_turn_locked(struct rosm_rd *rd, struct rosm_rd_op *op)
 	if (!op->heard_ns)
 		op->heard_ns = now;
 	if (now - op->heard_ns < SILENT_NS)
+		return false;
+	/* it has more of ours to serve than it has rings */
+	if (op->peer->select && now - op->peer->select->heard_ns < SILENT_NS)
 		return false;
 	if (rosm_move_can_read(op->peer->peer))
 		return pull_rest_locked(rd, op);

@@ -497,6 +497,8 @@ static int pull_bounce(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	op->mover = ROSM_MOVER_BOUNCE;
 	op->start_ns = ru_clock_ns();
 	op->heard_ns = op->start_ns;
+	if (p->select)
+		rosm_select_begin(p->select, op->start_ns);
 	op->b = (struct rosm_bounce){
 		.xfer = s->x,
 		.total = s->len,
@@ -540,7 +542,7 @@ static int pull_direct(struct rosm_rd *rd, struct rosm_rd_peer *p,
 	start = ru_ticks_to_ns(ru_ticks() - start);
 	ru_lock_acquire(&rd->lock);
 	if (p->select)
-		rosm_select_done(p->select, p->peer, ROSM_MOVER_CMA, want,
+		rosm_select_done(p->select, p->peer, ROSM_MOVER_CMA, want, 0,
 				 start);
 	ru_lock_release(&rd->lock);
 	return 0;

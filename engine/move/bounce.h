@@ -15,7 +15,7 @@
 #include "engine/wire/xfer.h"
 
 #define ROSM_BOUNCE_RING	(256u * 1024)	/* bytes of a ring */
-#define ROSM_BOUNCE_CHUNK	(16u * 1024)	/* one store of a count */
+#define ROSM_BOUNCE_CHUNK	(32u * 1024)	/* one store of a count */
 #define ROSM_BOUNCE_BUDGET	(256u * 1024)	/* one call's share */
 
 struct rosm_bounce {
