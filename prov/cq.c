@@ -80,6 +80,23 @@ void rfi_cq_progress(struct rfi_cq *cq)
 
 /* ---- reading -------------------------------------------------------- */
 
+/*
+ * By words, as the entry was written a moment ago: a wider load of several
+ * young stores has to wait until they are in the cache.
+ */
+static inline void entry_copy(void *out, const struct rfi_cq_entry *e,
+			      uint32_t bytes)
+{
+	uint64_t *d = out;
+	const uint64_t *s = (const uint64_t *)(const void *)e;
+	uint32_t i;
+
+	for (i = 0; i < bytes / 8; i++) {
+		d[i] = s[i];
+		ru_compiler_barrier();
+	}
+}
+
 /* As many as there are. *stop_out: why there are no more, 0 if count is. */
 static size_t cq_take_locked(struct rfi_cq *cq, void *buf, size_t count,
 			     fi_addr_t *src, ssize_t *stop_out)
@@ -102,7 +119,13 @@ static size_t cq_take_locked(struct rfi_cq *cq, void *buf, size_t count,
 			*stop_out = 0;
 			break;
 		}
-		memcpy(out + n * cq->entry_bytes, e, cq->entry_bytes);
+		if (ru_likely(cq->entry_bytes ==
+			      sizeof(struct fi_cq_tagged_entry)))
+			entry_copy(out + n * sizeof(struct fi_cq_tagged_entry),
+				   e, sizeof(struct fi_cq_tagged_entry));
+		else
+			entry_copy(out + n * cq->entry_bytes, e,
+				   cq->entry_bytes);
 		if (src)
 			src[n] = e->src;
 		n++;
@@ -119,6 +142,7 @@ static ssize_t cq_take(struct rfi_cq *cq, void *buf, size_t count,
 
 	rfi_lock_acquire(&cq->lock);
 	n = cq_take_locked(cq, buf, count, src, &stop);
+	cq->drained = n && cq->head == cq->tail;
 	rfi_lock_release(&cq->lock);
 	return n ? (ssize_t)n : stop;
 }
@@ -127,11 +151,15 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 			   fi_addr_t *src)
 {
 	struct rfi_cq *cq = ru_container_of(fid, struct rfi_cq, fid);
-	bool poll;
+	bool poll, enough;
 
 	rfi_lock_acquire(&cq->lock);
 	poll = cq->head == cq->tail || ++cq->reads % READS_PER_POLL == 0;
+	enough = cq->drained && cq->head == cq->tail && buf;
+	cq->drained = false;
 	rfi_lock_release(&cq->lock);
+	if (enough)
+		return -FI_EAGAIN;
 	if (poll)
 		rfi_cq_progress(cq);
 	return cq_take(cq, buf, count, src);

@@ -42,6 +42,11 @@ struct rfi_cq {
 	uint32_t entry_bytes;		/* as the program reads it */
 	uint32_t reads;			/* to poll now and then when not empty */
 	bool overrun;			/* an entry was lost: no memory */
+	/*
+	 * The last read took all there was. Programs that read until there is
+	 * nothing are told so once without another look at the endpoints.
+	 */
+	bool drained;
 	atomic_bool armed;		/* somebody sleeps: write wake_fd */
 	atomic_bool signaled;		/* fi_cq_signal */
 	int wake_fd;			/* eventfd; -1 without wait object */
@@ -80,20 +85,34 @@ int rfi_cq_wait(struct rfi_cq *cq, uint32_t want, int timeout_ms);
 int rfi_cq_signal(struct fid_cq *fid);
 int rfi_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 
-static inline void rfi_cq_put(struct rfi_cq *cq,
-			      const struct rfi_cq_entry *entry)
+/* Where the next entry goes, locked until rfi_cq_pushed(); NULL: lost. */
+static inline struct rfi_cq_entry *rfi_cq_push(struct rfi_cq *cq)
 {
-	bool armed;
-
 	rfi_lock_acquire(&cq->lock);
 	if (ru_likely(cq->tail - cq->head <= cq->mask ||
 		      !rfi_cq_grow_locked(cq)))
-		cq->ring[cq->tail++ & cq->mask] = *entry;
+		return &cq->ring[cq->tail++ & cq->mask];
+	return NULL;
+}
+
+static inline void rfi_cq_pushed(struct rfi_cq *cq)
+{
 	/* Under the lock: wait.c says why. */
-	armed = atomic_load_explicit(&cq->armed, memory_order_relaxed);
+	bool armed = atomic_load_explicit(&cq->armed, memory_order_relaxed);
+
 	rfi_lock_release(&cq->lock);
 	if (ru_unlikely(armed))
 		rfi_cq_wake(cq);
+}
+
+static inline void rfi_cq_put(struct rfi_cq *cq,
+			      const struct rfi_cq_entry *entry)
+{
+	struct rfi_cq_entry *e = rfi_cq_push(cq);
+
+	if (ru_likely(e != NULL))
+		*e = *entry;
+	rfi_cq_pushed(cq);
 }
 
 #endif

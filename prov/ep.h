@@ -63,6 +63,11 @@ struct rfi_ep {
 	struct ru_pool eager_pool;	/* up to eager_max */
 	size_t eager_max;
 	struct rfi_tx *tx_spare;
+	/*
+	 * The last progress found something: more may follow. A single message
+	 * is handed on before the ring is looked at again.
+	 */
+	bool burst;
 	uint64_t pending;		/* sends, pulls and RMAs under way */
 };
 

@@ -282,7 +282,8 @@ int rfi_ep_progress_locked(struct rfi_ep *ep)
 	struct rosm_rd_event ev;
 	int n;
 
-	for (n = 0; n < PROGRESS_EVENTS && rosm_rd_poll(ep->rd, &ev); n++) {
+	for (n = 0; n < PROGRESS_EVENTS && rosm_rd_poll(ep->rd, &ev);) {
+		n++;
 		switch (ev.type) {
 		case ROSM_RD_EV_MSG:
 			rfi_rdm_arrived_locked(ep, &ev);
@@ -301,7 +302,13 @@ int rfi_ep_progress_locked(struct rfi_ep *ep)
 			rfi_rdm_peer_dead_locked(ep, ev.peer);
 			break;
 		}
+		if (!ep->burst) {
+			ep->burst = true;
+			return n;
+		}
 	}
+	if (n < PROGRESS_EVENTS)
+		ep->burst = false;
 	return n;
 }
 
@@ -325,7 +332,7 @@ int rfi_ep_arm(struct rfi_ep *ep)
 			;
 		ret = rosm_rd_arm(ep->rd);
 		/* All that came before must be seen now: no bell tells of it. */
-		while (!ret && rfi_ep_progress_locked(ep) == PROGRESS_EVENTS)
+		while (!ret && rfi_ep_progress_locked(ep))
 			;
 	}
 	rfi_lock_release(&ep->lock);

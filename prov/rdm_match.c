@@ -192,13 +192,11 @@ static inline bool match_accepts(uint64_t src, uint64_t tag, uint64_t ignore,
 
 /* ---- posted receives ------------------------------------------------ */
 
-void rfi_match_post(struct rfi_match *m, struct rfi_match_recv *r)
+static void recv_index(struct rfi_match *m, struct rfi_match_recv *r)
 {
 	uint32_t c = class_get(m, r->src == RFI_SRC_ANY, r->ignore);
 
-	r->seq = m->recv_seq++;
 	r->cls = c;
-	m->recv_count++;
 	if (ru_unlikely(c == MATCH_NO_CLASS)) {
 		ru_list_add_tail(&m->rest, &r->link.same);
 		return;
@@ -210,9 +208,27 @@ void rfi_match_post(struct rfi_match *m, struct rfi_match_recv *r)
 	m->active |= 1u << c;
 }
 
+void rfi_match_post(struct rfi_match *m, struct rfi_match_recv *r)
+{
+	r->seq = m->recv_seq++;
+	if (!m->recv_count++) {
+		m->lone = r;
+		return;
+	}
+	if (m->lone) {
+		recv_index(m, m->lone);
+		m->lone = NULL;
+	}
+	recv_index(m, r);
+}
+
 void rfi_match_unpost(struct rfi_match *m, struct rfi_match_recv *r)
 {
 	m->recv_count--;
+	if (m->lone) {
+		m->lone = NULL;
+		return;
+	}
 	if (ru_unlikely(r->cls == MATCH_NO_CLASS)) {
 		ru_list_del(&r->link.same);
 		return;
@@ -241,9 +257,12 @@ static struct rfi_match_recv *rest_find(struct rfi_match *m, uint64_t src,
 struct rfi_match_recv *rfi_match_find_recv(struct rfi_match *m, uint64_t src,
 					   uint64_t tag)
 {
-	struct rfi_match_recv *best = NULL;
+	struct rfi_match_recv *best = m->lone;
 	uint32_t left;
 
+	if (best)
+		return match_accepts(best->src, best->tag, best->ignore, src,
+				     tag) ? best : NULL;
 	for (left = m->active; left; left &= left - 1) {
 		const struct rfi_match_class *k =
 			&m->cls[__builtin_ctz(left)];
@@ -274,6 +293,8 @@ rfi_match_each_recv(struct rfi_match *m,
 	struct ru_list *l, *s;
 	uint32_t c, i;
 
+	if (m->lone)
+		return fn(m->lone, arg) ? m->lone : NULL;
 	for (c = 0; c < RFI_MATCH_CLASSES; c++) {
 		const struct rfi_match_index *ix = &m->cls[c].recvs;
 

@@ -74,6 +74,11 @@ struct rfi_match_class {
 
 struct rfi_match {
 	struct rfi_match_class cls[RFI_MATCH_CLASSES];
+	/*
+	 * The only posted receive, kept out of the tables: most programs have
+	 * one or none at a time, and pay for neither hash then.
+	 */
+	struct rfi_match_recv *lone;
 	uint32_t active;		/* classes with posted receives */
 	uint32_t recent;		/* class of the last look-up */
 	uint64_t recv_seq;

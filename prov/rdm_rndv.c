@@ -27,8 +27,27 @@ static uint64_t rx_finish_part_locked(struct rfi_ep *ep, struct rfi_rx *buffer)
 	return FI_MULTI_RECV;
 }
 
+/* The usual end: written in place, and nowhere else first. */
+static inline void rx_succeed_locked(struct rfi_ep *ep, struct rfi_rx *rx)
+{
+	struct rfi_cq_entry *e = rfi_cq_push(ep->rx_cq);
+
+	if (ru_likely(e != NULL)) {
+		e->e.op_context = rx->context;
+		e->e.flags = rx->flags & (ENTRY_FLAGS | FI_REMOTE_CQ_DATA);
+		e->e.len = rx->msg_len;
+		e->e.buf = rx->iov_count ? rx->iov[0].iov_base : NULL;
+		e->e.data = rx->data;
+		e->e.tag = rx->tag;
+		e->src = rfi_ep_source_locked(ep, rx->peer);
+		e->err = 0;
+	}
+	rfi_cq_pushed(ep->rx_cq);
+}
+
 /* rx->peer, tag, data and msg_len are set. Frees rx. */
-static void rx_complete_locked(struct rfi_ep *ep, struct rfi_rx *rx, int status)
+static void rx_complete_slow_locked(struct rfi_ep *ep, struct rfi_rx *rx,
+				    int status)
 {
 	struct rfi_cq_entry entry = {
 		.e.op_context = rx->context,
@@ -43,9 +62,9 @@ static void rx_complete_locked(struct rfi_ep *ep, struct rfi_rx *rx, int status)
 		entry.e.flags &= ~(uint64_t)FI_MULTI_RECV;
 		entry.e.flags |= rx_finish_part_locked(ep, rx->multi);
 	}
-	if (ru_unlikely(!status && rx->msg_len > rx->len))
+	if (!status && rx->msg_len > rx->len)
 		status = -FI_ETRUNC;
-	if (ru_unlikely(status)) {
+	if (status) {
 		entry.err = -status;
 		entry.prov_errno = -status;
 		if (status == -FI_ETRUNC) {
@@ -60,6 +79,18 @@ static void rx_complete_locked(struct rfi_ep *ep, struct rfi_rx *rx, int status)
 		entry.src = rfi_ep_source_locked(ep, rx->peer);
 		rfi_cq_put(ep->rx_cq, &entry);
 	}
+	ru_pool_put(&ep->rx_pool, rx);
+}
+
+static inline void rx_complete_locked(struct rfi_ep *ep, struct rfi_rx *rx,
+				      int status)
+{
+	if (ru_unlikely(status || rx->multi || rx->msg_len > rx->len ||
+			!(rx->flags & FI_COMPLETION))) {
+		rx_complete_slow_locked(ep, rx, status);
+		return;
+	}
+	rx_succeed_locked(ep, rx);
 	ru_pool_put(&ep->rx_pool, rx);
 }
 
@@ -257,7 +288,9 @@ static int rx_make_locked(struct rfi_ep *ep, const struct rfi_recv_args *args,
 	rx->iov_count = (uint32_t)args->iov_count;
 	rx->len = 0;
 	for (i = 0; i < args->iov_count; i++) {
-		rx->iov[i] = args->iov[i];
+		rx->iov[i].iov_base = args->iov[i].iov_base;
+		ru_compiler_barrier();	/* two words, as they were written */
+		rx->iov[i].iov_len = args->iov[i].iov_len;
 		rx->len += args->iov[i].iov_len;
 	}
 	*rx_out = rx;

@@ -167,6 +167,7 @@ ssize_t rfi_unexp_peek(struct rfi_ep *ep, const struct rfi_recv_args *args,
 	ret = rfi_rdm_src_locked(ep, args->src, &src);
 	if (ret)
 		goto unlock;
+	ep->burst = true;	/* all that is there */
 	rfi_ep_progress_locked(ep);
 	g = rfi_match_find_msg(m, src, args->tag, args->ignore);
 	if (!g) {
