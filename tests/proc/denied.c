@@ -489,7 +489,8 @@ void denied_check_lines(int rank, const struct denied_case *c)
 	for (i = 0; i < seen.n; i++)
 		fprintf(stderr, "rank %d said: %s\n", rank, seen.line[i].text);
 	check_failed(__FILE__, __LINE__,
-		     "%s: %u lines of warning; of shared memory %u, %u from, %u to; wanted %u and %u",
+		     "%s: %u lines of warning; of shared memory %u, %u from, "
+		     "%u to; wanted %u and %u",
 		     c->name, bad, all, from, to, c->says[rank] & SAYS_READ,
 		     (c->says[rank] & SAYS_WRITE) / SAYS_WRITE);
 }

@@ -6,11 +6,21 @@
 #ifndef TESTS_PROC_DENIED_MAIN_H
 #define TESTS_PROC_DENIED_MAIN_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <cmocka.h>
+
 #include "tests/proc/denied.h"
+
+#ifndef DENIED_TABLE
+#define DENIED_TABLE plain
+#endif
 
 #define DENIED_STR_(x)	#x
 #define DENIED_STR(x)	DENIED_STR_(x)
