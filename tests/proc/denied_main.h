@@ -28,9 +28,10 @@
 #define DENIED_CAT(a, b) DENIED_CAT_(a, b)
 
 #ifdef __SANITIZE_ADDRESS__
+__attribute__((visibility("default")))
 int __lsan_is_turned_off(void);
 
-/* It stops the other threads by their pids, which a namespace hides. */
+/* The leak checker stops threads by their pids, which a namespace hides. */
 int __lsan_is_turned_off(void)
 {
 	return !strcmp(DENIED_STR(DENIED_TABLE), "pid");
