@@ -27,17 +27,6 @@
 #define DENIED_CAT_(a, b) a##b
 #define DENIED_CAT(a, b) DENIED_CAT_(a, b)
 
-#ifdef __SANITIZE_ADDRESS__
-__attribute__((visibility("default")))
-int __lsan_is_turned_off(void);
-
-/* The leak checker stops threads by their pids, which a namespace hides. */
-int __lsan_is_turned_off(void)
-{
-	return !strcmp(DENIED_STR(DENIED_TABLE), "pid");
-}
-#endif
-
 static int denied_only = -1;
 
 /* Non-zero: the program is skipped, and why was said. */
