@@ -13,6 +13,7 @@
 
 #include "engine/move/move.h"
 #include "engine/progress.h"
+#include "util/clock.h"
 #include "util/fault.h"
 #include "util/log.h"
 
@@ -56,6 +57,7 @@ static void open_xfer(struct rosm_conn *c, struct rosm_wire_xfer *x,
 	x->seq = op->index;
 	x->is_read = op->opcode == ROSM_WR_RDMA_READ;
 	c->bounce.moved = 0;
+	c->bounce_ns = 0;
 	c->bounce_open = true;
 	c->bounce_index = op->index;
 	RU_KILL_POINT("assist.open");
@@ -133,6 +135,13 @@ int rosm_assist_move(struct rosm_conn *c, const struct rosm_op *op,
 	if (moved)
 		atomic_fetch_add_explicit(&c->inst->bounce_steps, 1,
 					  memory_order_relaxed);
+	if (moved)
+		c->bounce_ns = 0;
+	else if (owner && !c->bounce_ns)
+		c->bounce_ns = ru_clock_ns();
+	else if (owner && op->opcode != ROSM_WR_SEND &&
+		 op->opcode != ROSM_WR_SEND_WITH_IMM)
+		rosm_peer_is_silent(c->dst, c->bounce_ns);
 	/* the sink's part is counted by its caller */
 	if (moved && !sink && rosm_bounce_over(b))
 		rosm_move_count(dst->peer, ROSM_MOVER_BOUNCE, true, len);

@@ -15,6 +15,7 @@
 
 #include "engine/presence.h"
 #include "engine/process.h"
+#include "util/clock.h"
 #include "util/fault.h"
 #include "util/log.h"
 #include "util/membarrier.h"
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 #define DYING_MS	100
+#define SILENT_NS	1000000000ull	/* of a peer that has to serve us */
 
 /* ---- making one ------------------------------------------------------ */
 
@@ -540,6 +542,18 @@ int rosm_peer_get(struct rosm_inst *inst, uint64_t who,
 	RU_WARN_ONCE("peer", "slot %u cannot be mapped (errno %d)",
 		     rosm_wire_who_slot(who), -rc);
 	return rc == -EMFILE || rc == -ENFILE ? -ENOMEM : -EHOSTUNREACH;
+}
+
+void rosm_peer_is_silent(struct rosm_peer *peer, uint64_t since_ns)
+{
+	if (ru_clock_ns() - since_ns < SILENT_NS ||
+	    atomic_exchange_explicit(&peer->told_silent, true,
+				     memory_order_relaxed))
+		return;
+	RU_WARN("peer", "slot %u (pid %d) makes no call of rosm, which READs "
+		"and WRITEs of its memory need where they go through shared "
+		"memory: they wait (see `rosm info`)",
+		rosm_wire_who_slot(peer->who), (int)peer->pid);
 }
 
 /* ---- waking it ------------------------------------------------------- */

@@ -55,6 +55,7 @@ struct rosm_peer {
 	uint64_t bell_ino[ROSM_WIRE_BELLS];	/* of the pipe behind bell_fd */
 	uint32_t stat_index;		/* in the ro table, or ROSM_WIRE_PEERS */
 	bool no_proc;			/* its /proc/PID/fd is shut to us */
+	atomic_bool told_silent;	/* rosm_peer_is_silent() */
 };
 
 /*
@@ -101,6 +102,12 @@ void rosm_peers_watch_now(struct rosm_inst *inst);
  * blocks, never raises SIGPIPE.
  */
 void rosm_peer_ring_bell(struct rosm_peer *peer, uint32_t bell);
+
+/*
+ * A READ or WRITE of its memory that needs its calls waits since then (ns,
+ * CLOCK_MONOTONIC): after a second a line says so, once a peer.
+ */
+void rosm_peer_is_silent(struct rosm_peer *peer, uint64_t since_ns);
 
 /* Tell the peer that this instance waits for its calls (attn bits). */
 void rosm_peer_attend(struct rosm_peer *peer);

@@ -69,6 +69,7 @@ struct rosm_conn {
 	struct rosm_pace pace[ROSM_PACE_CLASSES];
 	bool inline_left;
 	bool inline_unknown;		/* others ran WQEs of ours meanwhile */
+	uint64_t bounce_ns;		/* nothing moved since then, or 0 */
 	bool bounce_open;		/* assist.c */
 	uint32_t bounce_index;
 	struct rosm_bounce bounce;

@@ -329,6 +329,12 @@ static bool ask_turn_locked(struct rosm_rd *rd, struct rosm_rd_op *op)
 		n = rosm_bounce_produce(&op->b, op->iov, op->iov_count);
 	if (n > 0 && state != ROSM_XFER_DONE)
 		rosm_rd_wake(rd, op->peer);
+	if (n > 0)
+		op->heard_ns = 0;
+	else if (!op->heard_ns)
+		op->heard_ns = ru_clock_ns();
+	else if (op->kind != ROSM_RD_OP_SEND && state != ROSM_XFER_DONE)
+		rosm_peer_is_silent(op->peer->peer, op->heard_ns);
 	if (state == ROSM_XFER_DONE && !op->source && good) {
 		if (n > 0 && !rosm_bounce_over(&op->b))
 			return false;

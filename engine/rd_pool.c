@@ -187,6 +187,7 @@ struct rosm_rd_op *rosm_rd_op_get_locked(struct rosm_rd *rd,
 	op->bouncing = false;
 	op->source = false;
 	op->has_data = false;
+	op->heard_ns = 0;
 	op->status = 0;
 	op->their_iov_count = 0;
 	op->bring = NULL;

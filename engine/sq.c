@@ -23,6 +23,8 @@
 #include "util/fault.h"
 #include "util/membarrier.h"
 
+#define TURNED_AWAY_NS	50000u
+
 /* How long a WQE may wait for a reason; 0: for ever. IBTA 9.7.5.2.8, table 45 */
 static uint64_t rnr_wait_ns(const struct rosm_qp *qp)
 {
@@ -414,6 +416,17 @@ static bool turn_locked(struct rosm_qp *qp, struct queue_view *v)
 	return false;
 }
 
+/*
+ * The other side had the executor word when we came, on the way to sleep
+ * perhaps: what it runs then may not be what waits for us.
+ */
+static void look_again(struct rosm_cq *cq)
+{
+	if (cq->channel)
+		rosm_channel_wake_at(cq->channel,
+				     ru_clock_ns() + TURNED_AWAY_NS);
+}
+
 bool rosm_sq_kick_locked(struct rosm_qp *qp)
 {
 	struct queue_view v;
@@ -430,8 +443,10 @@ bool rosm_sq_kick_locked(struct rosm_qp *qp)
 	 * after it dropped the word (rosm_sq_assist), or we get the word.
 	 */
 	ru_fence();
-	if (!take_executor(qp->ctl, qp->inst->who))
+	if (!take_executor(qp->ctl, qp->inst->who)) {
+		look_again(qp->send_cq);
 		return retire_locked(qp);
+	}
 	failed = turn_locked(qp, &v);
 	drop_executor(qp->ctl);
 	return failed;
@@ -543,6 +558,8 @@ void rosm_sq_assist(struct rosm_qp *qp, struct rosm_peer *src,
 		drop_executor(ctl);
 		/* what was appended while we had the word: look again */
 		ru_fence();
+	} else {
+		look_again(qp->recv_cq);
 	}
 	left = atomic_load_explicit(&sqp->stalled, memory_order_acquire) &&
 	       atomic_load_explicit(&ctl->sq_done, memory_order_relaxed) !=
