@@ -69,6 +69,7 @@ const char *denied_no_any(void);
  */
 void denied_watch_lines(void);
 void denied_check_lines(int rank, const struct denied_case *c);
+unsigned int denied_lines_with(const char *words);
 /* One line of refusal where the case says so, and no warning besides. */
 void denied_check_refusal(int rank, const struct denied_case *c);
 

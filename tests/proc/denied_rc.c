@@ -176,6 +176,77 @@ static int data(struct mp *mp, int rank, const struct denied_case *c)
 	return 0;
 }
 
+/* Both sleep whenever a poll finds nothing; one send in eight is signaled. */
+static int sleepers(struct mp *mp, int rank, const struct denied_case *c)
+{
+	enum { N = 48, LEN = 65536 };
+	const struct rcpair_how how = { .rnr_retry = 7, .timeout = 14,
+					.sig_all_off = true };
+	struct rcpair p;
+	struct rosm_wc wc;
+	uint32_t i, left;
+	void *cookie;
+
+	(void)c;
+	rcpair_connect(&p, mp, !rank, &how);
+	meet(&p, mp, !rank);
+	CHECK_EQ(rosm_cq_arm(p.cq, false), 0);
+	for (i = 0; rank && i < N; i++)
+		rcpair_recv(&p, i, i % 32 * LEN, LEN);
+	mp_send(mp, !rank, "", 1);
+	mp_recv(mp, !rank, &(char){ 0 }, 1);
+	for (i = 0; !rank && i < N; i++)
+		rcpair_send(&p, i, i % 32 * LEN, LEN - i,
+			    i % 8 == 7 ? ROSM_SEND_SIGNALED : 0);
+	left = rank ? N : N / 8;
+	while (left) {
+		CHECK_EQ(rosm_channel_get_event(p.channel, &cookie), 0);
+		CHECK_EQ(rosm_cq_arm(p.cq, false), 0);
+		while (rosm_cq_poll(p.cq, 1, &wc)) {
+			CHECK_EQ(wc.status, ROSM_WC_SUCCESS);
+			CHECK_EQ(wc.wr_id, rank ? N - left :
+						  8 * (N / 8 - left) + 7);
+			left--;
+		}
+	}
+	mp_send(mp, !rank, "", 1);
+	mp_recv(mp, !rank, &(char){ 0 }, 1);
+	rcpair_close(&p);
+	return 0;
+}
+
+/* The target makes no call: the WRITE waits, one line says so, no more. */
+static int silent_target(struct mp *mp, int rank, const struct denied_case *c)
+{
+	struct rcpair p;
+	struct rosm_wc wc;
+	char b;
+	int i;
+
+	(void)c;
+	denied_watch_lines();
+	rcpair_connect(&p, mp, !rank, NULL);
+	meet(&p, mp, !rank);
+	for (i = 0; i < 2; i++) {
+		if (rank) {
+			mp_recv(mp, 0, &b, 1);
+			serve_until_told(&p, mp, 0);
+			continue;
+		}
+		pattern_fill(p.buf, 65536, 5);
+		rcpair_rdma(&p, ROSM_WR_RDMA_WRITE, 1, SOURCE, 65536, TARGET,
+			    0);
+		CHECK(!rcpair_poll(&p, &wc, 1200));
+		CHECK_EQ(denied_lines_with("makes no call"), 1);
+		mp_send(mp, 1, "", 1);
+		rcpair_expect(&p, 1, ROSM_WC_SUCCESS);
+		mp_send(mp, 1, "", 1);
+	}
+	meet(&p, mp, !rank);
+	rcpair_close(&p);
+	return 0;
+}
+
 /*
  * Whatever is open ends in an error, and soon. Without pidfds nothing makes
  * the descriptor readable: then the sleep must be rosm's own.
@@ -269,10 +340,23 @@ static void a_death_wakes_a_sleeper(void **state)
 	DENIED_EACH(state, death_slept);
 }
 
+static void sleepers_wake_each_other(void **state)
+{
+	DENIED_EACH(state, sleepers);
+}
+
+static void a_write_that_waits_for_calls_says_so(void **state)
+{
+	(void)state;
+	assert_int_equal(denied_run(&denied_plain[1], silent_target), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_arrives_whole_both_ways),
+		cmocka_unit_test(sleepers_wake_each_other),
+		cmocka_unit_test(a_write_that_waits_for_calls_says_so),
 		cmocka_unit_test(a_death_ends_what_is_open),
 		cmocka_unit_test(a_death_wakes_a_sleeper),
 	};

@@ -265,6 +265,72 @@ static int data(struct mp *mp, int rank, const struct denied_case *c)
 	return 0;
 }
 
+/* ---- sleepers ---- */
+
+/* One message each way; sleeps whenever a poll finds nothing. */
+static void cross_asleep(struct side *s, struct rosm_channel *channel,
+			 size_t len)
+{
+	struct iovec iov = { s->out, len };
+	struct rosm_rd_msg msg = { .iov = &iov, .iov_count = 1,
+				   .context = s->out };
+	struct going g = { .len = len };
+	struct rosm_rd_event ev;
+	bool posted = false, news;
+	void *cookie;
+	int rc;
+
+	for (;;) {
+		if (!posted) {
+			rc = rosm_rd_send(s->e.rd, s->e.peer[s->other], &msg);
+			CHECK(rc >= 0 || rc == -EAGAIN);
+			posted = rc >= 0;
+			g.sent = !rc;
+		}
+		CHECK_OK(rosm_rd_arm(s->e.rd));
+		for (news = false; rosm_rd_poll(s->e.rd, &ev); news = true)
+			handle(s, &ev, &g);
+		if (g.sent && g.got)
+			return;
+		if (posted && !news)
+			CHECK_OK(rosm_channel_get_event(channel, &cookie));
+	}
+}
+
+static int sleepers(struct mp *mp, int rank, const struct denied_case *c)
+{
+	static const size_t sizes[] = { 8, 3000, 100000, 600000 };
+	struct rosm_rd_init init = { 0 };
+	struct side s = { .e = { .mp = mp, .rank = rank }, .other = !rank };
+	struct rosm_channel *channel;
+	unsigned int i;
+	char b;
+
+	(void)c;
+	s.out = calloc(1, REGION);
+	s.in = calloc(1, REGION);
+	CHECK_OK(rosm_ctx_open(&s.e.ctx));
+	CHECK_OK(rosm_pd_alloc(s.e.ctx, &s.e.pd));
+	CHECK_OK(rosm_channel_create(s.e.ctx, &channel));
+	init.channel = channel;
+	CHECK_OK(rosm_rd_create(s.e.pd, &init, &s.e.rd));
+	end_meet(&s.e);
+	for (i = 0; i < 40; i++) {
+		fill(s.out, sizes[i % 4], i);
+		cross_asleep(&s, channel, sizes[i % 4]);
+		check_fill(s.in, sizes[i % 4], i);
+		mp_send(mp, !rank, "", 1);
+		mp_recv(mp, !rank, &b, 1);
+	}
+	CHECK_OK(rosm_rd_destroy(s.e.rd));
+	CHECK_OK(rosm_channel_destroy(channel));
+	CHECK_OK(rosm_pd_free(s.e.pd));
+	CHECK_OK(rosm_ctx_close(s.e.ctx));
+	free(s.out);
+	free(s.in);
+	return 0;
+}
+
 /* ---- who makes no call ---- */
 
 static uint64_t now_ms(void)
@@ -417,6 +483,11 @@ static void data_arrives_whole_both_ways(void **state)
 	DENIED_EACH(state, data);
 }
 
+static void sleepers_wake_each_other(void **state)
+{
+	DENIED_EACH(state, sleepers);
+}
+
 static void who_makes_no_call_is_not_waited_for(void **state)
 {
 	DENIED_EACH(state, silent);
@@ -436,6 +507,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_arrives_whole_both_ways),
+		cmocka_unit_test(sleepers_wake_each_other),
 		cmocka_unit_test(who_makes_no_call_is_not_waited_for),
 		cmocka_unit_test(a_death_ends_what_is_open),
 		cmocka_unit_test(the_death_of_who_never_answered_is_told),

@@ -180,7 +180,8 @@ static int qpns(struct mp *mp, int rank, void *arg)
 
 /* ---- two processes want the same ------------------------------------- */
 
-enum { ROUNDS = 300 };
+/* who finds a name held waits a while to be certain */
+enum { NAMES = 40, ROUNDS = 300 };
 
 static int same_name(struct mp *mp, int rank, void *arg)
 {
@@ -189,7 +190,7 @@ static int same_name(struct mp *mp, int rank, void *arg)
 	int other = !rank, i, rc, rc2;
 
 	(void)arg;
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < NAMES; i++) {
 		mp_barrier(mp);
 		rc = rosm_dir_insert(dir, ROSM_DIR_T_NAME, (uint32_t)i, me,
 				     (uint64_t)rank);
