@@ -147,6 +147,15 @@ const struct denied_case denied_refused[] = {
 const unsigned int denied_refused_count =
 	sizeof(denied_refused) / sizeof(denied_refused[0]);
 
+/*
+ * A network namespace of an ordinary user comes with a user namespace, which
+ * shuts /proc too: that is one of the refused then.
+ */
+bool denied_possible(const struct denied_case *c)
+{
+	return !geteuid() || (c->how[0] | c->how[1]) != DENIED_NET;
+}
+
 bool denied_all(const struct denied_case *c)
 {
 	return c->says[0] == SAYS_BOTH && c->says[1] == SAYS_BOTH;

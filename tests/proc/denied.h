@@ -76,4 +76,7 @@ void denied_check_refusal(int rank, const struct denied_case *c);
 /* Whether nothing can be copied directly, by either side. */
 bool denied_all(const struct denied_case *c);
 
+/* Can this user be kept from the other in just this way? */
+bool denied_possible(const struct denied_case *c);
+
 #endif
