@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two children of this process, first and second, try on each other and on
- * their parent what two MPI ranks would: read memory (CMA), open a memfd and
+ * their parent what two MPI ranks would: copy memory (CMA), open a memfd and
  * a pipe through /proc/PID/fd. They are forked once, for all probes.
  *
  * The first waits until its end of a pipe is closed; the second tries, writes
@@ -43,7 +43,7 @@ struct ready {
 /* Read by others, at the same address in every child of this process. */
 static long secret = 1;
 
-static int read_secret(pid_t pid, long expected)
+static int copy_secret(pid_t pid, long expected)
 {
 	long value = 0;
 	struct iovec local = { &value, sizeof(value) };
@@ -52,7 +52,13 @@ static int read_secret(pid_t pid, long expected)
 	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) !=
 	    (ssize_t)sizeof(value))
 		return errno ? errno : EIO;
-	return value == expected ? 0 : EIO;
+	if (value != expected)
+		return EIO;
+	/* the same back: filters may forbid only one of the two */
+	if (process_vm_writev(pid, &local, 1, &remote, 1, 0) !=
+	    (ssize_t)sizeof(value))
+		return errno ? errno : EIO;
+	return 0;
 }
 
 static int open_fd(pid_t pid, int fd, int flags)
@@ -91,8 +97,8 @@ static void second(int result_fd, pid_t sibling, struct ready ready)
 	struct found found = { 0 };
 
 	alarm(DEADLINE_S);
-	found.cma_parent = read_secret(getppid(), 1);
-	found.cma_sibling = read_secret(sibling, 2);
+	found.cma_parent = copy_secret(getppid(), 1);
+	found.cma_sibling = copy_secret(sibling, 2);
 	found.fd_sibling = open_fd(sibling, ready.memfd, O_RDWR);
 	found.pipe_sibling = open_fd(sibling, ready.pipe, O_RDWR | O_NONBLOCK);
 	if (write(result_fd, &found, sizeof(found)) != sizeof(found))
@@ -121,7 +127,7 @@ static void try_pair(struct found *found, pid_t pid, struct ready ready)
 	close(result[0]);
 	if (other > 0)
 		waitpid(other, NULL, 0);
-	found->cma_child = read_secret(pid, 2);
+	found->cma_child = copy_secret(pid, 2);
 	found->fd_child = open_fd(pid, ready.memfd, O_RDWR);
 }
 
@@ -210,7 +216,7 @@ static void say(struct probe_result *r, int err, const char *good,
 		probe_say(r, PROBE_YES, "%s", good);
 }
 
-#define CMA_GOOD "process_vm_readv copies in one step"
+#define CMA_GOOD "process_vm_readv and _writev copy in one step"
 #define FD_GOOD "a peer's memory is found without its help"
 
 void probe_cma_child(struct probe_result *r)

@@ -17,4 +17,11 @@ void probe_fd_child(struct probe_result *r);
 void probe_fd_sibling(struct probe_result *r);
 void probe_pipe_sibling(struct probe_result *r);
 
+/* probe_apart.c: two processes, one or both of them behind something. */
+void probe_apart_dump(struct probe_result *r);
+void probe_apart_user(struct probe_result *r);
+void probe_apart_users(struct probe_result *r);
+void probe_apart_pids(struct probe_result *r);
+void probe_apart_nets(struct probe_result *r);
+
 #endif

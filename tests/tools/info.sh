@@ -14,7 +14,10 @@ sed -n '/^what this machine allows/,/^topology/p' "$tmp/info" |
 check every_verdict_is_one_and_has_a_reason is \
 	"$(grep -cE '^  .{23} (yes|limited|no) +[^ ]' "$tmp/verdicts")" \
 	"$(lines "$tmp/verdicts")"
-check there_are_fifteen_probes is "$(lines "$tmp/verdicts")" 15
+check there_are_twenty_probes is "$(lines "$tmp/verdicts")" 20
+check each_way_of_keeping_apart_is_told is "$(grep -cE \
+	'(namespaces?|dumpable) *(yes|limited|no) .*(contact|could not be tried)' \
+	"$tmp/verdicts")" 5
 check memory_objects_work_here has "$tmp/verdicts" 'memfd and seals *yes'
 check topology_is_printed has "$tmp/info" '^  [0-9]* PU$'
 check queues_have_a_place_or_a_reason has "$tmp/info" '^  queues: on n'
