@@ -201,6 +201,14 @@ static int open_content(const char *path, int fd, struct rosm_dir *dir)
 	if (fstat(fd, &st))
 		return -errno;
 	rc = check_file(path, &st);
+	/*
+	 * In a user namespace one number may stand for many users, and the mode
+	 * may have been another when it was opened: only its owner may do this.
+	 */
+	if (!rc && fchmod(fd, st.st_mode & 0700) && errno == EPERM) {
+		RU_ERR("dir", "%s is another user's", path);
+		rc = -EACCES;
+	}
 	if (!rc)
 		rc = check_head(path, fd, st.st_size);
 	if (rc > 0) {
