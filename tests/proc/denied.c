@@ -406,6 +406,7 @@ static int worker(struct mp *mp, int rank, void *arg)
 	bool tell = theirs & DENIED_JOIN;
 	bool forks = mine & DENIED_PID;
 	pid_t pid = getpid();
+	int rc;
 
 	if (!geteuid())
 		open_dirs(mp);
@@ -416,8 +417,11 @@ static int worker(struct mp *mp, int rank, void *arg)
 	}
 	if (enter(mine))
 		check_failed(__FILE__, __LINE__, "enter: %s", strerror(errno));
-	if (forks)
-		return in_child(mp, rank, run, tell);
+	if (forks) {	/* a leak checker could make no thread any more */
+		rc = in_child(mp, rank, run, tell);
+		fflush(NULL);
+		_exit(rc);
+	}
 	if (tell)
 		mp_send(mp, !rank, &pid, sizeof(pid));
 	return inside(mp, rank, run);
